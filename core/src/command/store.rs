@@ -78,6 +78,14 @@ impl Entries {
         Ok(limits)
     }
 
+    /// Decides all limits in one call; how many there are.
+    fn decide(&self, call: Call) -> Result<usize, Failure> {
+        let (limits, limiter) = (self.limits()?, self.store.open()?);
+        let checks: Vec<_> = limits.iter().map(|limit| Check::new(limit, &self.actor)).collect();
+        limiter.decide_sync(&checks, call).map_err(told)?;
+        Ok(limits.len())
+    }
+
     fn done(&self, limits: usize, what: &str) -> String {
         format!("{} of {} {what}", count(limits as u64, "limit"), crate::error::excerpt(&self.actor))
     }
@@ -123,11 +131,7 @@ pub(super) fn inspect(entries: &Entries, output: &mut Output) -> Done {
 
 /// Empties the entries of an actor.
 pub(super) fn reset(entries: &Entries, output: &mut Output) -> Done {
-    let (limits, limiter) = (entries.limits()?, entries.store.open()?);
-    for limit in &limits {
-        limiter.reset_sync(limit, &entries.actor).map_err(told)?;
-    }
-    output.print(&entries.done(limits.len(), "reset"))?;
+    output.print(&entries.done(entries.decide(Call::Reset)?, "reset"))?;
     Ok(FINE)
 }
 
@@ -135,12 +139,8 @@ pub(super) fn reset(entries: &Entries, output: &mut Output) -> Done {
 pub(super) fn block(closed: &Closed, output: &mut Output) -> Done {
     let entries = &closed.entries;
     let micros = closed.time.as_ref().map_or(Ok(0), |time| duration("for", time))?;
-    let (limits, limiter) = (entries.limits()?, entries.store.open()?);
-    let checks: Vec<_> = limits.iter().map(|limit| Check::new(limit, &entries.actor)).collect();
-    limiter.decide_sync(&checks, Call::Block { time: Duration::from_micros(micros) }).map_err(told)?;
-    output.print(&match &closed.time {
-        Some(_) => entries.done(limits.len(), &format!("closed for {}", time(micros as f64 / 1000.0))),
-        None => entries.done(limits.len(), "opened"),
-    })?;
+    let limits = entries.decide(Call::Block { time: Duration::from_micros(micros) })?;
+    let what = if closed.open { "opened".to_owned() } else { format!("closed for {}", time(micros as f64 / 1000.0)) };
+    output.print(&entries.done(limits, &what))?;
     Ok(FINE)
 }
