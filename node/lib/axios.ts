@@ -5,7 +5,7 @@
  */
 
 import axios, { type AxiosAdapter, type AxiosError, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios'
-import { exchanged, Outgoing, type OutgoingOptions } from './client/outgoing.js'
+import { exchanged, isInMemory, Outgoing, type OutgoingOptions } from './client/outgoing.js'
 import { wrongType } from './errors.js'
 
 export type { OutgoingLimit, OutgoingOptions, OutgoingRequest } from './client/outgoing.js'
@@ -61,7 +61,7 @@ export function rateLimit<Instance extends AxiosLike>(instance: Instance, option
     const { response, error } = await exchanged<Outcome>(outgoing, {
       request: { url: urlOf(instance, config), method: (config.method ?? 'get').toUpperCase() },
       signal: config.signal instanceof AbortSignal ? config.signal : undefined,
-      replayable: isReplayable(config.data),
+      replayable: isInMemory(config.data),
       send: () => adapter(config).then((response) => ({ response }), outcomeOf),
       status: ({ response }) => response.status,
       headers: ({ response }) => linesOf(response),
@@ -94,18 +94,6 @@ function outcomeOf(error: AxiosError): Outcome {
 function urlOf(instance: AxiosLike, config: InternalAxiosRequestConfig): URL {
   const page = (globalThis as { location?: { href: string } }).location?.href
   return new URL(instance.getUri(config), page)
-}
-
-/** A body that is in memory, or none. */
-function isReplayable(data: unknown): boolean {
-  return (
-    data === undefined ||
-    data === null ||
-    typeof data === 'string' ||
-    data instanceof ArrayBuffer ||
-    ArrayBuffer.isView(data) ||
-    data instanceof URLSearchParams
-  )
 }
 
 function* linesOf({ headers }: AxiosResponse): Iterable<[string, string]> {

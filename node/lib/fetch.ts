@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 
-import { exchanged, Outgoing, type OutgoingOptions } from './client/outgoing.js'
+import { exchanged, isInMemory, Outgoing, type OutgoingOptions } from './client/outgoing.js'
 import { wrongType } from './errors.js'
 
 export type { OutgoingLimit, OutgoingOptions, OutgoingRequest } from './client/outgoing.js'
@@ -62,18 +62,8 @@ export function rateLimit(options: FetchOptions): typeof fetch {
   }
 }
 
-/** A body that is in memory, or none. */
 function isReplayable(body: unknown): boolean {
-  return (
-    body === undefined ||
-    body === null ||
-    typeof body === 'string' ||
-    body instanceof ArrayBuffer ||
-    ArrayBuffer.isView(body) ||
-    body instanceof URLSearchParams ||
-    body instanceof FormData ||
-    body instanceof Blob
-  )
+  return isInMemory(body) || body instanceof FormData || body instanceof Blob
 }
 
 /** The same response, which calls `release` when its body has been read, or given up. */

@@ -272,3 +272,15 @@ export function neverSent(error: unknown): boolean {
   if (Array.isArray(errors) && errors.length > 0) return errors.every(neverSent)
   return cause !== undefined && cause !== error && neverSent(cause)
 }
+
+/** A body that is in memory, or none. */
+export function isInMemory(body: unknown): boolean {
+  return (
+    body === undefined ||
+    body === null ||
+    typeof body === 'string' ||
+    body instanceof ArrayBuffer ||
+    ArrayBuffer.isView(body) ||
+    body instanceof URLSearchParams
+  )
+}
