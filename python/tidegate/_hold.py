@@ -71,6 +71,8 @@ class Hold:
         "_info",
         "_lease",
         "_limiter",
+        "_lost",
+        "_lost_event",
         "_over",
         "_process",
         "_receipt",
@@ -81,12 +83,19 @@ class Hold:
     def __init__(self, limiter: Any, *arguments: Any) -> None:
         self._limiter, self._arguments = limiter, arguments
         self._spent: list[int] | None = None
-        self._over = False
+        self._over = self._lost = False
+        # An event costs more than all else here, and few ask for it.
+        self._lost_event: Any = None
 
     @property
     def info(self) -> LimitInfo:
         """The answer of the call that took the units."""
         return self._info
+
+    @property
+    def lost(self) -> bool:
+        """True when the units could not be renewed in time: stop the work, others may have them."""
+        return self._lost
 
     def settle(self, costs: Costs) -> None:
         """Note the actual costs of what is charged beside the units, for the end of the hold, once.
@@ -122,6 +131,11 @@ class Hold:
         left = self._until - time.monotonic()
         return min(left, self._lease / RETRY) if left > 0 else None
 
+    def _lose(self) -> None:
+        self._lost = True
+        if self._lost_event is not None:
+            self._lost_event.set()
+
     def _end(self, calls: Any) -> Any:
         """Begin the call that ends it."""
         if self._spent is None:
@@ -141,15 +155,12 @@ class Held(Hold):
     (2, 80)
     """
 
-    __slots__ = ("_lock", "_lost", "_lost_event", "_renewal")
+    __slots__ = ("_lock", "_renewal")
 
     def __init__(self, limiter: Limiter, *arguments: Any) -> None:
         super().__init__(limiter, *arguments)
         self._lock = threading.Lock()
         self._renewal: Renewal | None = None
-        self._lost = False
-        # An event costs more than all else here, and few ask for it.
-        self._lost_event: threading.Event | None = None
 
     @classmethod
     def _of(cls, limiter: Limiter, info: LimitInfo) -> Held:
@@ -165,14 +176,10 @@ class Held(Hold):
         with _making:
             if self._lost_event is None:
                 self._lost_event = threading.Event()
+            made: threading.Event = self._lost_event
         if self._lost:
-            self._lost_event.set()
-        return self._lost_event
-
-    @property
-    def lost(self) -> bool:
-        """True when the units could not be renewed in time: stop the work, others may have them."""
-        return self._lost
+            made.set()
+        return made
 
     def __enter__(self) -> Held:
         if self._renewal is not None:
@@ -197,9 +204,7 @@ class Held(Hold):
                 info = None
             seconds = self._renewed(info, began)
             if seconds is None:
-                self._lost = True
-                if self._lost_event is not None:
-                    self._lost_event.set()
+                self._lose()
             return seconds
 
     def release(self) -> LimitInfo:

@@ -27,7 +27,7 @@ class AsyncHeld(Hold):
     (False, 2)
     """
 
-    __slots__ = ("_begun", "_calls", "_lost", "_lost_event", "_renewing", "_timer")
+    __slots__ = ("_begun", "_calls", "_renewing", "_timer")
 
     def __init__(self, limiter: Any, *arguments: Any) -> None:
         super().__init__(limiter, *arguments)
@@ -35,8 +35,6 @@ class AsyncHeld(Hold):
         self._begun = False
         self._timer: Any = None
         self._renewing: Any | None = None
-        self._lost = False
-        self._lost_event: Event | None = None
 
     @classmethod
     def _of(cls, limiter: Any, info: LimitInfo) -> AsyncHeld:
@@ -52,12 +50,8 @@ class AsyncHeld(Hold):
             self._lost_event = event()
             if self._lost:
                 self._lost_event.set()
-        return self._lost_event
-
-    @property
-    def lost(self) -> bool:
-        """True when the units could not be renewed in time: stop the work, others may have them."""
-        return self._lost
+        made: Event = self._lost_event
+        return made
 
     async def __aenter__(self) -> AsyncHeld:
         if self._begun:
@@ -103,9 +97,7 @@ class AsyncHeld(Hold):
         if self._over:
             return
         if seconds is None:
-            self._lost = True
-            if self._lost_event is not None:
-                self._lost_event.set()
+            self._lose()
         else:
             self._timer = later(seconds, self._due)
 
