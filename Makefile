@@ -7,8 +7,10 @@ DIST_VENV := .venv-dist
 SITE_VENV := .venv-site
 DEMO_VENV := .venv-demo
 OUTBOUND_VENV := .venv-outbound
+WORKERS_VENV := .venv-workers
 # Its peer needs Python 3.12 or later.
-PYTHON_3_12 ?= $(firstword $(foreach version,3.14 3.13 3.12,$(shell command -v python$(version))) python3)
+PYTHON_3_12 ?= $(firstword $(foreach version,3.14 3.13 3.12,$(shell \
+	python$(version) -c 'import sys; print(sys.executable)' 2>/dev/null)) python3)
 RESULTS := bench/results
 # How the bindings are built: `quick` for tests and the demo, `release` for figures, as packages are.
 PROFILE ?= quick
@@ -20,7 +22,7 @@ LINKED = $(if $(filter zig,$(LINK)),$(BIN)/python tools/dist/zig.py)
 WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: chromium docs playground test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-django test-beside test-web-node test-fleet test-packages panics soak soak-shared scoreboard fmt bench bench-redis bench-round-trips bench-outbound bench-web clean demo-python demo-node
+.PHONY: chromium docs playground test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-django test-beside test-web-node test-fleet test-packages panics soak soak-shared scoreboard fmt bench bench-redis bench-round-trips bench-outbound bench-web bench-workers clean demo-python demo-node
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -36,7 +38,7 @@ node_modules/.ready: package.json package-lock.json
 	npm ci --no-audit --no-fund
 	@touch $@
 
-bench bench-redis bench-outbound bench-web soak scoreboard: PROFILE := release
+bench bench-redis bench-outbound bench-web bench-workers soak scoreboard: PROFILE := release
 
 # Into which virtual environment, and by way of which folder. Both bindings are compiled from the same libraries.
 define wheel
@@ -321,6 +323,18 @@ bench-outbound: build redis-server $(OUTBOUND_VENV)/.ready ## Calls that go out:
 	@$(BIN)/python bench/outbound/tokens.py $(RESULTS) $(OUTBOUND_VENV)/bin/python
 	@$(BIN)/python bench/outbound/outbound.py
 
+$(WORKERS_VENV)/.ready: bench/workers/requirements.txt
+	$(PYTHON_3_12) -m venv $(WORKERS_VENV)
+	$(WORKERS_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement bench/workers/requirements.txt
+	@touch $@
+
+# No server is started where one is installed.
+bench-workers: build redis-server $(WORKERS_VENV)/.ready ## Processes of one host that share a limit, beside the peers
+	@command -v nginx memcached >/dev/null || { apt-get update --quiet && \
+		RUNLEVEL=1 apt-get install --quiet --yes nginx-light memcached; } >/dev/null
+	$(WORKERS_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall target/wheels/*.whl
+	@$(BIN)/python bench/workers/run.py $(RESULTS) $(WORKERS_VENV)/bin/python
+
 # Over a server of its own, where a store is shared.
 bench-web: build redis-server ## The cost of a rate limit in web frameworks, beside the peers
 	npm ci --prefix bench/node --no-audit --no-fund --silent
@@ -328,4 +342,4 @@ bench-web: build redis-server ## The cost of a rate limit in web frameworks, bes
 	@$(BIN)/python bench/web/python/bench_web.py; python=$$?; node bench/web/node.mjs && exit $$python
 
 clean: ## Remove what was built and installed
-	rm -rf target dist $(VENV) $(DIST_VENV) $(SITE_VENV) $(DEMO_VENV) $(OUTBOUND_VENV) .venv-beside node_modules node/dist bench/node/node_modules tests/web/*/node_modules examples/demo/node_modules $(RESULTS)
+	rm -rf target dist $(VENV) $(DIST_VENV) $(SITE_VENV) $(DEMO_VENV) $(OUTBOUND_VENV) $(WORKERS_VENV) .venv-beside node_modules node/dist bench/node/node_modules tests/web/*/node_modules examples/demo/node_modules $(RESULTS)
