@@ -83,8 +83,8 @@ impl Wait for Patient<'_> {
 }
 
 /// Changes both words together, twice.
-fn work(words: &impl Words, me: u64, wait: &mut impl Wait, times: u64) {
-    assert!(words.lock(me, wait).is_ok());
+fn work(words: &impl Words, me: u64, wait: impl Wait, times: u64) {
+    assert!(words.lock(me, || wait).is_ok());
     for _ in 0..times {
         words.put(WORDS, words.get(WORDS) + 1);
         words.put(WORDS + 1, words.get(WORDS + 1) + 1);
@@ -103,7 +103,7 @@ fn in_every_order(threads: u64, steps: u32, preemptions: Option<usize>) {
             let table = table.clone();
             thread::spawn(move || {
                 let mortal = Mortal { table: table.clone(), nowhere: Table::new(), left: Cell::new(steps) };
-                work(&mortal, MORTAL, &mut Patient(&table), 2);
+                work(&mortal, MORTAL, Patient(&table), 2);
                 // All that it did before is seen by who sees this; it may still hold the lock.
                 table.has_ended.store(true, Ordering::Release);
             })
@@ -112,7 +112,7 @@ fn in_every_order(threads: u64, steps: u32, preemptions: Option<usize>) {
             .map(|me| {
                 let table = table.clone();
                 thread::spawn(move || {
-                    work(&*table, me, &mut Patient(&table), 1);
+                    work(&*table, me, Patient(&table), 1);
                 })
             })
             .collect();
@@ -121,7 +121,7 @@ fn in_every_order(threads: u64, steps: u32, preemptions: Option<usize>) {
             thread.join().expect("no panic");
         }
         // Another one, to whom all of them have left a sound table.
-        work(&*table, 9, &mut Patient(&table), 1);
+        work(&*table, 9, Patient(&table), 1);
         let [one, other] = table.both();
         assert_eq!(one, other, "no change is half made");
         assert!((threads + 1..=threads + 3).contains(&one), "{one}: what was committed stays");

@@ -76,8 +76,9 @@ fn decisions_of(processes: usize, keys: usize) -> f64 {
 pub(crate) fn decisions(url: &str, count: usize) -> f64 {
     let (limiter, limit, keys) = (open(url), limit(), keys(count));
     let (began, mut calls, mut degraded) = (Instant::now(), 0, 0);
+    let mut in_turn = keys.iter().cycle();
     while began.elapsed() < FOR {
-        for key in keys.iter().cycle().skip(calls % count).take(CHECK_CLOCK_EVERY) {
+        for key in in_turn.by_ref().take(CHECK_CLOCK_EVERY) {
             degraded += usize::from(limiter.limit_sync(&limit, key).is_ok_and(|info| info.degraded));
         }
         calls += CHECK_CLOCK_EVERY;

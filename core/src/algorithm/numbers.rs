@@ -2,7 +2,7 @@
 
 #![cfg_attr(not(feature = "remote"), allow(dead_code, reason = "stores in this process keep states as they are"))]
 
-use super::{real, whole};
+use super::{floor, real, whole};
 use crate::time::EXACT;
 #[cfg(feature = "redis")]
 use crate::time::Micros;
@@ -75,6 +75,7 @@ impl<I: Iterator<Item = f64>> Numbers for Doubles<I> {
 }
 
 fn integer(number: f64) -> Option<u64> {
-    let is_one = number >= 0.0 && number.fract() == 0.0 && number <= real(EXACT) * 2.0;
+    // `f64::fract` is a call where the processor may be an old one.
+    let is_one = number >= 0.0 && floor(number) >= number && number <= real(EXACT) * 2.0;
     is_one.then(|| whole(number))
 }

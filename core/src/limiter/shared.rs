@@ -9,7 +9,7 @@ use super::checks;
 use super::memory::Local;
 use super::several::{self, Entries, Unmade, compiled, refusal};
 use crate::Error;
-use crate::algorithm::{Grouped, Rule, Shape, states, with_small};
+use crate::algorithm::{Algorithm, Grouped, Rule, Shape, Small, Stored, states, with_small};
 use crate::check::Check;
 use crate::clock;
 use crate::decision::{Call, Part, Verb};
@@ -159,19 +159,24 @@ impl Shared {
         call: Call,
         now: Option<Micros>,
     ) -> Option<Result<LimitInfo, Error>> {
+        match rule {
+            Rule::Level(rule) if rule.by_groups => self.decide_small(&Grouped(rule), check, call, now),
+            Rule::Level(rule) => self.decide_small(rule, check, call, now),
+            rule => with_small!(rule, |rule| self.decide_small(rule, check, call, now), else None),
+        }
+    }
+
+    #[inline]
+    fn decide_small<R: Algorithm<State: Small + Stored>>(
+        &self,
+        algorithm: &R,
+        check: &Check<'_>,
+        call: Call,
+        now: Option<Micros>,
+    ) -> Option<Result<LimitInfo, Error>> {
         let verb = Verb::from(call).of_charge(check.charged_at);
-        let (entry, asked) = (self.fingerprint(check.limit, check.actor), (verb, check.cost, check.spent));
-        let short = match rule {
-            Rule::Level(rule) if rule.by_groups => {
-                self.table.decide_small(&Grouped(rule), entry, asked, now, self.patience)
-            }
-            Rule::Level(rule) => self.table.decide_small(rule, entry, asked, now, self.patience),
-            rule => {
-                with_small!(rule, |rule| self.table.decide_small(rule, entry, asked, now, self.patience),
-                    else return None)
-            }
-        };
-        match short {
+        let entry = self.fingerprint(check.limit, check.actor);
+        match self.table.decide_small(algorithm, entry, (verb, check.cost, check.spent), now, self.patience) {
             Short::Decided(info) => {
                 if self.troubled.load(Ordering::Relaxed) {
                     self.perhaps_recovered();

@@ -77,7 +77,7 @@ pub(super) trait Words {
 
     /// Takes the lock for `me`; on error, its owner is alive and did not release it in time.
     #[inline]
-    fn lock(&self, me: u64, wait: &mut impl Wait) -> Result<(), Owner> {
+    fn lock<W: Wait>(&self, me: u64, wait: impl FnOnce() -> W) -> Result<(), Owner> {
         if self.word(LOCK).compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.lock_later(me, wait)?;
         }
@@ -87,7 +87,8 @@ pub(super) trait Words {
 
     #[cold]
     #[inline(never)]
-    fn lock_later(&self, me: u64, wait: &mut impl Wait) -> Result<(), Owner> {
+    fn lock_later<W: Wait>(&self, me: u64, wait: impl FnOnce() -> W) -> Result<(), Owner> {
+        let mut wait = wait();
         loop {
             let taken = self.word(LOCK).compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed);
             let Err(number) = taken else { return Ok(()) };
