@@ -12,6 +12,8 @@ mod beside_block;
 mod calls;
 mod checks;
 mod counting;
+#[cfg(feature = "remote")]
+mod fate;
 mod line;
 mod memory;
 #[cfg(feature = "remote")]
@@ -27,6 +29,8 @@ mod remote;
 mod several;
 #[cfg(all(feature = "shm", target_os = "linux"))]
 mod shared;
+#[cfg(feature = "remote")]
+mod top;
 #[cfg(feature = "remote")]
 mod upkeep;
 
@@ -48,6 +52,8 @@ pub use self::open::Opened;
 use self::queue::{Place, WaitQueue};
 #[cfg(feature = "remote")]
 pub use self::remote::UnsentCall;
+#[cfg(feature = "remote")]
+pub use self::top::{Top, TopActor};
 use crate::Error;
 use crate::charge::Charge;
 use crate::check::Check;
@@ -82,7 +88,7 @@ pub struct Limiter {
     queue: Arc<WaitQueue>,
     /// The most calls that wait at the same time.
     max_waiters: usize,
-    /// Counts by limit, from the first time that they are asked for.
+    /// Counts by limit and by actor, from the first time that they are asked for.
     #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "nobody can ask for it"))]
     meter: Metering,
 }
