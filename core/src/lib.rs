@@ -121,7 +121,8 @@ pub mod remote {
 
         pub use crate::algorithm::Shape;
         pub use crate::store::remote::{
-            Backend, Decision, EntryName, Job, Key, Request, Servers, Session, Settings, Work, Write,
+            Backend, Decision, EntryName, Job, Key, NamePart, NameParts, Request, Scan, Servers, Session, Settings,
+            Work, Write,
         };
     }
 }

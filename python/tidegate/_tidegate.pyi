@@ -1277,6 +1277,8 @@ class Limiter:
         self, limit: Any, actor: Any, cost: Any, costs: Any, factor: Any, max_wait: Any, context: Any
     ) -> LimitInfo:
         """Take what a hold holds."""
+    def _closest(self, limits: list[Limit], budget: int, rows: int, /) -> str:
+        """Show the actors of the store that are closest to these limits, as the command ``tidegate top`` does."""
     @property
     def _shared(self) -> bool:
         """True over a shared store: a call may have to wait for its reply."""

@@ -104,8 +104,8 @@ def test_a_forked_child_counts_its_own_calls() -> None:
     assert limiter.top().charged == (TopActor("parent", 1, 0),)
 
 
-@pytest.mark.parametrize("count", [-1, 0.5, float("nan"), 2**53, "3", None, True])
+@pytest.mark.parametrize("count", [-1, 0.5, float("nan"), 2**54, "3", None, True])
 def test_a_count_is_a_whole_number(count: Any) -> None:
-    with pytest.raises(LimitError, match="^count must be ") as refused:
+    with pytest.raises(LimitError, match="count must be ") as refused:
         Limiter().top(count)
     assert refused.value.field == "count"

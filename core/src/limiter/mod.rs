@@ -11,9 +11,9 @@ mod bell;
 mod beside_block;
 mod calls;
 mod checks;
-mod counting;
 #[cfg(feature = "remote")]
-mod fate;
+mod closest;
+mod counting;
 mod line;
 mod memory;
 #[cfg(feature = "remote")]
@@ -30,8 +30,6 @@ mod several;
 #[cfg(all(feature = "shm", target_os = "linux"))]
 mod shared;
 #[cfg(feature = "remote")]
-mod top;
-#[cfg(feature = "remote")]
 mod upkeep;
 
 use std::sync::Arc;
@@ -46,14 +44,12 @@ use self::checks::check_now;
 use self::memory::Local;
 use self::metering::Metering;
 #[cfg(feature = "remote")]
-pub use self::metrics::{Metric, MetricKind, Sample};
+pub use self::metrics::{Metric, MetricKind, Sample, Top, TopActor};
 #[cfg(feature = "redis")]
 pub use self::open::Opened;
 use self::queue::{Place, WaitQueue};
 #[cfg(feature = "remote")]
 pub use self::remote::UnsentCall;
-#[cfg(feature = "remote")]
-pub use self::top::{Top, TopActor};
 use crate::Error;
 use crate::charge::Charge;
 use crate::check::Check;

@@ -19,6 +19,7 @@ use pyo3::types::PyDict;
 pub(crate) use self::state::Limiter;
 use self::verbs::{Caller, Given};
 use crate::args::Arg;
+use crate::limits::Limit;
 
 #[pymethods]
 impl Limiter {
@@ -554,6 +555,13 @@ impl Limiter {
         context: Arg<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         verbs::enter(self, py, &Given { limit, actor, cost, costs, factor, max_wait, context, ..Given::default() })
+    }
+
+    /// Show the actors of the store that are closest to these limits, as the command ``tidegate top`` does.
+    #[pyo3(signature = (limits, budget, rows, /))]
+    fn _closest(&self, py: Python<'_>, limits: Vec<PyRef<'_, Limit>>, budget: u64, rows: usize) -> PyResult<String> {
+        let limits: Vec<_> = limits.iter().map(|limit| limit.0.clone()).collect();
+        self.aside(py, move |limiter| tidegate::command::closest(limiter, &limits, budget, rows))
     }
 
     /// True over a shared store: a call may have to wait for its reply.

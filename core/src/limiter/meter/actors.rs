@@ -1,12 +1,10 @@
-//! The actors that a limiter denied most, and those that it charged most.
+//! Counts by actor of the last minutes.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use super::Limiter;
 use super::fate::Fate;
-use super::meter::Meter;
 use crate::check::Check;
 use crate::clock;
 use crate::fingerprint::Fingerprint;
@@ -24,7 +22,7 @@ const MINUTE: Micros = 60_000_000;
 /// The longest name that is kept as it is, in bytes.
 const LONGEST_NAME: usize = 200;
 
-/// The actors that a limiter denied and charged most; see [`Limiter::top`].
+/// The actors that a limiter denied and charged most; see [`Limiter::top`](crate::Limiter::top).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Top {
@@ -57,39 +55,6 @@ pub(super) struct Actors {
 /// Counts of the last minutes, each minute by itself: its number since the epoch, and its counts.
 #[derive(Debug, Default)]
 struct Minutes(VecDeque<(u64, SpaceSaving)>);
-
-impl Limiter {
-    /// The actors that this limiter and its clones denied most in this process, and those that they charged most, at most
-    /// `count` of each, the first ones first. They cover the last five minutes and the one under way.
-    ///
-    /// The first call turns the counts by actor on; before, nothing is counted, and nothing is spent on it. Calls of
-    /// [`limit`](Self::limit), `acquire` and `hold` count, and those of [`charge`](Self::charge) as charged. An
-    /// [observed](Check::observed) check never counts.
-    ///
-    /// Memory is bounded: at most 256 actors are counted apart in each minute. Up to there all counts are exact. Beyond,
-    /// the true count is at most `count` and at least `count - error`, the error is at most 1/256 of what all actors
-    /// have together, and no actor with more than that share is missed.
-    ///
-    /// Actors may be personal data: show them to operators, and do not make metrics of them.
-    ///
-    /// ```
-    /// use tidegate::{Limit, Limiter, Memory};
-    ///
-    /// let (limiter, login) = (Limiter::new(Memory::new()), Limit::bucket("login", 2).build()?);
-    /// limiter.top(10);
-    /// for actor in ["ada", "ada", "ada", "ada", "bob"] {
-    ///     limiter.limit_sync(&login, actor)?;
-    /// }
-    /// let top = limiter.top(10);
-    /// assert_eq!((top.denied[0].actor.as_str(), top.denied[0].count, top.denied[0].error), ("ada", 2, 0));
-    /// assert_eq!(top.charged[1].actor, "bob");
-    /// # Ok::<(), tidegate::Error>(())
-    /// ```
-    #[must_use]
-    pub fn top(&self, count: usize) -> Top {
-        self.meter.get_or_init(Meter::new).top(count)
-    }
-}
 
 impl Actors {
     pub(super) fn new() -> Self {

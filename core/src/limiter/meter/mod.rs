@@ -1,13 +1,17 @@
 //! Counts by limit and by actor, of a limiter whose numbers are read.
 
+mod actors;
+mod fate;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use arc_swap::ArcSwapOption;
 
-use super::fate::Fate;
-use super::top::{Actors, Top};
+use self::actors::Actors;
+pub use self::actors::{Top, TopActor};
+use self::fate::Fate;
 use crate::Error;
 use crate::check::{Check, OwnedCheck};
 use crate::decision::Call;
@@ -95,7 +99,7 @@ impl Meter {
         if self.actors.load().is_none() {
             self.actors.compare_and_swap(&None::<Arc<Actors>>, Some(Arc::new(Actors::new())));
         }
-        self.actors().map_or_else(Top::default, |actors| actors.read(count))
+        self.with_actors(|actors| actors.read(count)).unwrap_or_default()
     }
 
     fn counts_limits(&self) -> bool {
@@ -103,25 +107,25 @@ impl Meter {
     }
 
     /// The counts by actor, where they are on. A forked child begins anew: a thread of its parent may have held a lock.
-    fn actors(&self) -> Option<Arc<Actors>> {
-        let actors = self.actors.load();
-        if actors.as_ref()?.process.is_current_unless_forked() {
-            return arc_swap::Guard::into_inner(actors);
+    fn with_actors<T>(&self, then: impl FnOnce(&Actors) -> T) -> Option<T> {
+        let mut actors = self.actors.load();
+        if !actors.as_ref()?.process.is_current_unless_forked() {
+            self.actors.compare_and_swap(&actors, Some(Arc::new(Actors::new())));
+            actors = self.actors.load();
         }
-        self.actors.compare_and_swap(&actors, Some(Arc::new(Actors::new())));
-        self.actors.load_full()
+        actors.as_deref().map(then)
     }
 
     fn charged(&self, checks: &[Check<'_>]) {
-        if let Some(actors) = self.actors() {
+        self.with_actors(|actors| {
             let enforced = checks.iter().filter(|check| !check.observed);
             actors.charged(enforced.map(|check| (check.actor, check.cost)));
-        }
+        });
     }
 
     fn decided(&self, checks: &[Check<'_>], answer: Result<&LimitInfo, &Error>) {
-        if let (Some(actors), Ok(info)) = (self.actors(), answer) {
-            actors.decided(checks, info);
+        if let Ok(info) = answer {
+            self.with_actors(|actors| actors.decided(checks, info));
         }
         if !self.counts_limits() {
             return;
