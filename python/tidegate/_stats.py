@@ -130,8 +130,8 @@ class TopActor(NamedTuple):
 
     actor: str
     """The actor. Of one longer than 200 bytes the beginning and a hash."""
-    count: int
-    """Its calls or units, or more."""
+    count: int  # type: ignore[assignment]
+    """Its calls or units, or more. It hides the method of tuples."""
     error: int
     """The most by which ``count`` is too high; 0 where it is exact."""
 

@@ -131,7 +131,7 @@ impl Limiter {
         #[cfg(feature = "redis")]
         let url = self.url();
         #[cfg(not(feature = "redis"))]
-        let url = "another store";
+        let url = if self.is_shared() { "a shared store" } else { "memory" };
         LimitError::range("", "url", PROBLEM, url).into()
     }
 }
