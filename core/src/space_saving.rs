@@ -15,6 +15,8 @@ pub(crate) struct SpaceSaving {
     most: usize,
     places: HashMap<Arc<str>, usize, RandomState>,
     rows: Vec<Row>,
+    /// The least count when it was last looked for, and the place up to which no row has it any more.
+    floor: (u64, usize),
 }
 
 /// A name; its true weight is at most `count`, and at least `count - error`.
@@ -28,7 +30,7 @@ pub(crate) struct Row {
 impl SpaceSaving {
     /// With at most this many rows, and at least one.
     pub(crate) fn new(most: usize) -> Self {
-        Self { most: most.max(1), places: HashMap::default(), rows: Vec::new() }
+        Self { most: most.max(1), places: HashMap::default(), rows: Vec::new(), floor: (0, 0) }
     }
 
     /// Adds to the weight of a name.
@@ -81,13 +83,23 @@ impl SpaceSaving {
         self.rows.len() >= self.most
     }
 
-    fn lightest(&self) -> usize {
-        (0..self.rows.len()).min_by_key(|place| self.rows[*place].count).unwrap_or(0)
+    /// The place of a row of least count. Counts only grow, so each row is looked at about once for each least count.
+    fn lightest(&mut self) -> usize {
+        let (least, from) = self.floor;
+        let still = self.rows.iter().skip(from).position(|row| row.count == least);
+        self.floor = match still {
+            Some(place) => (least, from + place),
+            None => {
+                let least = self.least();
+                (least, self.rows.iter().position(|row| row.count == least).unwrap_or(0))
+            }
+        };
+        self.floor.1
     }
 
     /// The most that a name without a row may weigh.
     fn least(&self) -> u64 {
-        if self.is_full() { self.rows.get(self.lightest()).map_or(0, |row| row.count) } else { 0 }
+        if self.is_full() { self.rows.iter().map(|row| row.count).min().unwrap_or(0) } else { 0 }
     }
 }
 

@@ -33,6 +33,7 @@ pub(super) struct Meter {
     id: u64,
     counts_limits: AtomicBool,
     tallies: RwLock<HashMap<Box<str>, Arc<Tally>>>,
+    counts_actors: AtomicBool,
     actors: ArcSwapOption<Actors>,
 }
 
@@ -50,6 +51,7 @@ impl Meter {
             id: IDS.fetch_add(1, Ordering::Relaxed),
             counts_limits: AtomicBool::new(false),
             tallies: RwLock::default(),
+            counts_actors: AtomicBool::new(false),
             actors: ArcSwapOption::empty(),
         }
     }
@@ -98,6 +100,7 @@ impl Meter {
     pub(super) fn top(&self, count: usize) -> Top {
         if self.actors.load().is_none() {
             self.actors.compare_and_swap(&None::<Arc<Actors>>, Some(Arc::new(Actors::new())));
+            self.counts_actors.store(true, Ordering::Relaxed);
         }
         self.with_actors(|actors| actors.read(count)).unwrap_or_default()
     }
@@ -108,6 +111,9 @@ impl Meter {
 
     /// The counts by actor, where they are on. A forked child begins anew: a thread of its parent may have held a lock.
     fn with_actors<T>(&self, then: impl FnOnce(&Actors) -> T) -> Option<T> {
+        if !self.counts_actors.load(Ordering::Relaxed) {
+            return None;
+        }
         let mut actors = self.actors.load();
         if !actors.as_ref()?.process.is_current_unless_forked() {
             self.actors.compare_and_swap(&actors, Some(Arc::new(Actors::new())));
