@@ -87,12 +87,11 @@ impl SpaceSaving {
     fn lightest(&mut self) -> usize {
         let (least, from) = self.floor;
         let still = self.rows.iter().skip(from).position(|row| row.count == least);
-        self.floor = match still {
-            Some(place) => (least, from + place),
-            None => {
-                let least = self.least();
-                (least, self.rows.iter().position(|row| row.count == least).unwrap_or(0))
-            }
+        self.floor = if let Some(place) = still {
+            (least, from + place)
+        } else {
+            let least = self.least();
+            (least, self.rows.iter().position(|row| row.count == least).unwrap_or(0))
         };
         self.floor.1
     }

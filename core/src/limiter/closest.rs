@@ -126,8 +126,8 @@ impl Limiter {
 
     /// The error for a store that keeps no names.
     fn nameless(&self) -> Error {
-        const PROBLEM: &str = "must be of a store that keeps the names of actors, as Redis does: in memory an entry has \
-            none. In the application, limiter.top() says which actors are denied";
+        const PROBLEM: &str = "must be of a store that keeps the names of actors, as Redis does, because entries in memory \
+            have none (in the application, limiter.top() shows who is denied)";
         #[cfg(feature = "redis")]
         let url = self.url();
         #[cfg(not(feature = "redis"))]

@@ -137,17 +137,18 @@ fn decode(part: &str) -> Option<NamePart> {
     if let Some(hash) = part.strip_prefix(HASH) {
         return Some(NamePart::Hash(hash.to_owned()));
     }
-    let mut pieces = part.split('%');
+    // A percent sign by itself stands for the empty text.
+    let mut pieces = part.strip_suffix('%').unwrap_or(part).split('%');
     let mut text = pieces.next()?.as_bytes().to_vec();
     for piece in pieces {
-        // A percent sign by itself stands for the empty text.
-        if part == "%" {
-            break;
-        }
         text.push(u8::from_str_radix(piece.get(..2)?, 16).ok()?);
         text.extend(piece.bytes().skip(2));
     }
-    String::from_utf8(text).ok().filter(|text| part == "%" || !text.is_empty()).map(NamePart::Text)
+    let text = String::from_utf8(text).ok()?;
+    let mut encoded = String::with_capacity(part.len());
+    encode(&mut encoded, &text);
+    // Other spellings are not of this store's making.
+    (encoded == part).then_some(NamePart::Text(text))
 }
 
 /// True for the ASCII bytes that are escaped.
@@ -229,6 +230,12 @@ mod tests {
         fn no_key_is_too_strange_to_be_looked_at(key: Vec<u8>, text in "[a%:{}~]{0,20}") {
             let _ = NameParts::of_key(&key);
             let _ = NameParts::of_key(text.as_bytes());
+            let part = decode(&text);
+            if let Some(NamePart::Text(part)) = &part {
+                let mut encoded = String::new();
+                encode(&mut encoded, part);
+                prop_assert_eq!(encoded, text);
+            }
         }
 
         #[test]
