@@ -560,7 +560,7 @@ impl Limiter {
     /// Show the actors of the store that are closest to these limits, as the command ``tidegate top`` does.
     #[pyo3(signature = (limits, budget, rows, /))]
     fn _closest(&self, py: Python<'_>, limits: Vec<PyRef<'_, Limit>>, budget: u64, rows: usize) -> PyResult<String> {
-        let limits: Vec<_> = limits.iter().map(|limit| limit.0.clone()).collect();
+        let limits: Vec<_> = limits.into_iter().map(|limit| limit.0.clone()).collect();
         self.aside(py, move |limiter| tidegate::command::closest(limiter, &limits, budget, rows))
     }
 
