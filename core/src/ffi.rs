@@ -24,6 +24,8 @@ use crate::limiter::Limiter;
 #[cfg(feature = "redis")]
 pub use crate::limiter::Opened;
 #[cfg(feature = "remote")]
+use crate::limiter::Top;
+#[cfg(feature = "remote")]
 pub use crate::limiter::UnsentCall;
 use crate::llm::Estimator;
 pub use crate::near::hint;
@@ -304,6 +306,18 @@ pub fn max_wait(key: &str, millis: f64) -> Result<Duration, LimitError> {
 /// When it is anything else; `field` is its name.
 pub fn count(field: &str, number: f64) -> Result<u64, LimitError> {
     units("", field, number)
+}
+
+/// The number of top actors, unless a caller says another.
+pub const TOP: f64 = 10.0;
+
+/// [`Limiter::top`] with a count as a host language passes it.
+///
+/// # Errors
+/// When the count is not a whole number, or out of its bounds.
+#[cfg(feature = "remote")]
+pub fn top(limiter: &Limiter, most: f64) -> Result<Top, LimitError> {
+    Ok(limiter.top(usize::try_from(count("count", most)?).unwrap_or(usize::MAX)))
 }
 
 /// An estimator with settings as a host language passes them.

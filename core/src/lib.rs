@@ -44,6 +44,8 @@ mod near;
 mod panics;
 mod receipt;
 mod reply_queue;
+#[cfg(feature = "remote")]
+mod space_saving;
 mod store;
 #[cfg(feature = "remote")]
 mod tally;
@@ -82,10 +84,11 @@ pub mod acquire {
     pub use crate::limiter::{Acquire, Bell, Step};
 }
 
-/// The numbers of a limiter, for programs that export them; see [`Limiter::metrics`](crate::Limiter::metrics).
+/// The numbers of a limiter, for programs that export them, and its top actors, for operators; see
+/// [`Limiter::metrics`](crate::Limiter::metrics) and [`Limiter::top`](crate::Limiter::top).
 #[cfg(feature = "remote")]
 pub mod metrics {
-    pub use crate::limiter::{Metric, MetricKind, Sample};
+    pub use crate::limiter::{Metric, MetricKind, Sample, Top, TopActor};
 }
 
 /// Settings of a store on [`Redis`].
@@ -118,7 +121,8 @@ pub mod remote {
 
         pub use crate::algorithm::Shape;
         pub use crate::store::remote::{
-            Backend, Decision, EntryName, Job, Key, Request, Servers, Session, Settings, Work, Write,
+            Backend, Decision, EntryName, Job, Key, NamePart, NameParts, Request, Scan, Servers, Session, Settings,
+            Work, Write,
         };
     }
 }

@@ -38,6 +38,8 @@ mod secrets;
 #[cfg(all(feature = "shm", target_os = "linux"))]
 mod shared;
 mod text;
+#[cfg(feature = "remote")]
+mod top;
 #[cfg(feature = "tower")]
 mod tower;
 #[cfg(feature = "tower")]

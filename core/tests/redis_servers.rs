@@ -11,6 +11,7 @@ mod strategies;
 mod redis_access;
 mod redis_acquire;
 mod redis_answered;
+mod redis_closest;
 mod redis_contents;
 mod redis_fallback;
 mod redis_hold;

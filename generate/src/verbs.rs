@@ -56,9 +56,14 @@ fn takes_nothing(method: &Method) -> bool {
     method.signatures.iter().all(|signature| signature.parameters.is_empty())
 }
 
+/// It reads what this process knows, at once.
+fn is_read(method: &Method) -> bool {
+    matches!(method.name.as_str(), "stats" | "metrics" | "top")
+}
+
 /// One call of the engine; a hold makes several.
 fn is_call(method: &Method) -> bool {
-    !takes_nothing(method) && method.name != "hold"
+    !takes_nothing(method) && !is_read(method) && method.name != "hold"
 }
 
 /// A verb of a native class.
@@ -78,6 +83,14 @@ fn verb(code: &mut String, method: &Method) -> Result<(), Box<dyn Error>> {
     }
     let arguments: Vec<_> = names.iter().map(|name| format!("{name}: Arg<'_, 'py>")).collect();
     let (arguments, given) = (arguments.join(", "), names.join(", "));
+    if is_read(method) {
+        write!(
+            code,
+            "fn {name}<'py>(&self, py: Python<'py>, {arguments}) -> PyResult<Bound<'py, PyAny>> {{\n\
+             upkeep::{name}(self, py, {given})\n}}\n\n"
+        )?;
+        return Ok(());
+    }
     let (this, caller) =
         if is_call(method) { ("&self, py: Python<'py>", "self, py") } else { ("this: &Bound<'py, Self>", "this") };
     write!(
@@ -116,13 +129,11 @@ pub(crate) fn async_limiter(limiter: &Class, today: &str) -> Result<String, Box<
                 region += &header("async def", &method.name, overload, " ...");
             }
         }
-        let is_coroutine =
-            !method.is_property && !matches!(method.name.as_str(), "stats" | "metrics" | "close" | "hold");
+        let is_coroutine = !method.is_property && !is_read(method) && !matches!(method.name.as_str(), "close" | "hold");
         if method.is_property {
             region += "    @property\n";
         }
-        let signature =
-            if is_coroutine || is_call(method) || takes_nothing(method) { signature } else { of_async(signature) };
+        let signature = if method.name == "hold" { of_async(signature) } else { signature };
         region += &header(if is_coroutine { "async def" } else { "def" }, &method.name, &signature, "");
         // Examples are those of the other class.
         let example = method.documentation.iter().position(|line| line.starts_with(">>>"));
@@ -162,6 +173,9 @@ fn body(method: &Method, signature: &Signature) -> String {
             let name = &parameter.name;
             given.push(if is_keyword { format!("{name}={name}") } else { name.clone() });
         }
+    }
+    if is_read(method) {
+        return call(&format!("        return self._limiter.{name}"), &given, "", 8);
     }
     if name == "hold" {
         let given: Vec<_> = std::iter::once("self".to_owned())

@@ -9,7 +9,7 @@ use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
 use tidegate::ffi::{Dialect, STORE_OPTIONS};
 use tidegate::limits::Value;
-use tidegate::metrics::{Metric, MetricKind};
+use tidegate::metrics::{Metric, MetricKind, TopActor};
 use tidegate::remote::{BreakerState, Statistics};
 use tidegate::{Limiter, ffi};
 
@@ -153,6 +153,40 @@ pub(crate) fn metrics(limiter: f64) -> Either<Vec<Numbers>, Failure> {
         || Either::B(*Failure::closed()),
         |metrics| Either::A(metrics.into_iter().map(Numbers::from).collect()),
     )
+}
+
+/// The actors that a limiter denied and charged most.
+#[napi(object, object_from_js = false)]
+pub(crate) struct TopActors {
+    pub denied: Vec<CountedActor>,
+    pub charged: Vec<CountedActor>,
+}
+
+/// An actor with its count, and the most by which that is too high.
+#[napi(object, object_from_js = false)]
+pub(crate) struct CountedActor {
+    pub actor: String,
+    pub count: f64,
+    pub error: f64,
+}
+
+/// The top actors of a limiter, at most so many of each kind.
+#[napi(catch_unwind)]
+pub(crate) fn top(limiter: f64, count: Option<f64>) -> Either<TopActors, Failure> {
+    let found = registry::with(|registry| registry.limiters.get(limiter).map(|limiter| Limiter::clone(limiter)));
+    let top = found.ok_or_else(Failure::closed);
+    let top = top.and_then(|limiter| Ok(ffi::top(&limiter, count.unwrap_or(ffi::TOP))?));
+    let rows = |actors: Vec<TopActor>| actors.into_iter().map(CountedActor::from).collect();
+    top.map_or_else(
+        |failure| Either::B(*failure),
+        |top| Either::A(TopActors { denied: rows(top.denied), charged: rows(top.charged) }),
+    )
+}
+
+impl From<TopActor> for CountedActor {
+    fn from(row: TopActor) -> Self {
+        Self { actor: row.actor, count: row.count as f64, error: row.error as f64 }
+    }
 }
 
 impl From<Metric> for Numbers {

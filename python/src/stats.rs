@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use tidegate::metrics::{Metric, MetricKind};
+use tidegate::metrics::{Metric, MetricKind, Top, TopActor};
 use tidegate::remote::{Health, Statistics};
 
 /// A ``Health`` of Python.
@@ -62,4 +62,16 @@ pub(crate) fn metrics(py: Python<'_>, metrics: Vec<Metric>) -> PyResult<Bound<'_
         all.append(class.call1(fields)?)?;
     }
     Ok(all.into_any())
+}
+
+/// A ``Top`` of Python.
+pub(crate) fn top(py: Python<'_>, top: Top) -> PyResult<Bound<'_, PyAny>> {
+    let classes = py.import("tidegate._stats")?;
+    let class = classes.getattr("TopActor")?;
+    let rows = |actors: Vec<TopActor>| {
+        let rows: PyResult<Vec<_>> =
+            actors.into_iter().map(|row| class.call1((row.actor, row.count, row.error))).collect();
+        PyTuple::new(py, rows?)
+    };
+    classes.call_method1("Top", (rows(top.denied)?, rows(top.charged)?))
 }

@@ -54,7 +54,7 @@ from ._headers import RateLimitPolicy, RateLimits, parse_headers
 from ._hold import BlockedError, Held
 from ._hold_async import AsyncHeld
 from ._limits import Limits
-from ._stats import Health, Latency, Metric, Statistics
+from ._stats import Health, Latency, Metric, Statistics, Top, TopActor
 from ._tidegate import (
     CallExplanation,
     Explanation,
@@ -98,6 +98,8 @@ __all__ += [
     "Statistics",
     "StoreError",
     "TidegateError",
+    "Top",
+    "TopActor",
     "__version__",
     "client_of",
     "json_schema",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ._hold_async import AsyncHeld
 from ._loop import finish, refuse_trio, rest
-from ._stats import Health, Metric, Statistics
+from ._stats import Health, Metric, Statistics, Top
 from ._tidegate import CallExplanation, Limiter, LimitInfo, _AsyncCalls
 from ._types import Check, Limited, LimiterOptions
 
@@ -369,6 +369,19 @@ class AsyncLimiter:
         ``tidegate.opentelemetry`` export them.
         """
         return self._limiter.metrics()
+
+    def top(self, count: int = 10) -> Top:
+        """Return the actors that this limiter denied and charged most in this process, at most ``count`` of each.
+
+        They cover the last five minutes and the one under way. The first call turns the counts by actor on. Before,
+        nothing is counted, and nothing is spent on it. ``limit``, ``acquire`` and ``hold`` count, and ``charge`` as
+        charged. Limits in shadow mode never count.
+
+        At most 256 actors are counted apart in each minute. Up to there all counts are exact. Beyond, the true count is
+        at most ``count`` and at least ``count - error``; the error is at most 1/256 of what all actors have together,
+        and no actor with more than that is missed. Actors may be personal data: do not make metrics of them.
+        """
+        return self._limiter.top(count)
 
     async def ping(self) -> Health:
         """Check the health of the store with one decision, for the start of a program and for health checks.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["Health", "Latency", "Metric", "Statistics"]
+__all__ = ["Health", "Latency", "Metric", "Statistics", "Top", "TopActor"]
 
 
 class Health(NamedTuple):
@@ -117,3 +117,34 @@ class Statistics(NamedTuple):
     """``open`` while a server that failed gets no calls, only probes."""
     latency: Latency
     """Times that the store took to decide."""
+
+
+class TopActor(NamedTuple):
+    """An actor among those that a limiter denied or charged most; see ``Limiter.top``.
+
+    >>> from tidegate import TopActor
+    >>> actor = TopActor(actor="ip:203.0.113.9", count=120, error=20)
+    >>> actor.count - actor.error
+    100
+    """
+
+    actor: str
+    """The actor. Of one longer than 200 bytes the beginning and a hash."""
+    count: int  # type: ignore[assignment]
+    """Its calls or units, or more. It hides the method of tuples."""
+    error: int
+    """The most by which ``count`` is too high; 0 where it is exact."""
+
+
+class Top(NamedTuple):
+    """The actors that a limiter denied and charged most; see ``Limiter.top``.
+
+    >>> from tidegate import Limiter
+    >>> Limiter().top()
+    Top(denied=(), charged=())
+    """
+
+    denied: tuple[TopActor, ...]
+    """By calls that were denied. A call that several limits of an actor denied counts once."""
+    charged: tuple[TopActor, ...]
+    """By the units of admitted calls, in all limits together. What was given back later is not subtracted."""

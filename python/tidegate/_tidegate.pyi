@@ -11,7 +11,7 @@ from typing_extensions import Self, Unpack, disjoint_base
 from ._drafts import Draft
 from ._hold import Held
 from ._http import GateOptions
-from ._stats import Health, Metric, Statistics
+from ._stats import Health, Metric, Statistics, Top
 from ._types import Check, Duration, Limited, LimiterOptions
 
 __version__: Final[str]
@@ -1199,6 +1199,24 @@ class Limiter:
         >>> limiter.metrics()[0].samples
         ((('login', 'allowed'), 2.0), (('login', 'denied'), 1.0), (('login', 'failed'), 0.0))
         """
+    def top(self, count: int = 10) -> Top:
+        """Return the actors that this limiter denied and charged most in this process, at most ``count`` of each.
+
+        They cover the last five minutes and the one under way. The first call turns the counts by actor on. Before,
+        nothing is counted, and nothing is spent on it. ``limit``, ``acquire`` and ``hold`` count, and ``charge`` as
+        charged. Limits in shadow mode never count.
+
+        At most 256 actors are counted apart in each minute. Up to there all counts are exact. Beyond, the true count is
+        at most ``count`` and at least ``count - error``; the error is at most 1/256 of what all actors have together,
+        and no actor with more than that is missed. Actors may be personal data: do not make metrics of them.
+
+        >>> from tidegate import Bucket, Limiter
+        >>> limiter, login = Limiter(), Bucket("login", size=2)
+        >>> _ = limiter.top()
+        >>> blocked = [limiter.limit(login, "ada", now=0).blocked for call in range(3)]
+        >>> limiter.top().denied
+        (TopActor(actor='ada', count=1, error=0),)
+        """
     def ping(self) -> Health:
         """Check the health of the store with one decision, for the start of a program and for health checks.
 
@@ -1259,6 +1277,8 @@ class Limiter:
         self, limit: Any, actor: Any, cost: Any, costs: Any, factor: Any, max_wait: Any, context: Any
     ) -> LimitInfo:
         """Take what a hold holds."""
+    def _closest(self, limits: list[Limit], budget: int, rows: int, /) -> str:
+        """Show the actors of the store that are closest to these limits, as the command ``tidegate top`` does."""
     @property
     def _shared(self) -> bool:
         """True over a shared store: a call may have to wait for its reply."""

@@ -125,6 +125,7 @@ def calls(limiter: Limiter) -> LimitInfo:
     assert_type(limiter.evictions, int)
     assert_type(limiter.overflowed, int)
     assert_type(limiter.stats(), Statistics)
+    assert_type([row.count for row in limiter.top(3).denied], list[int])
     limiter.reset([LOGIN, API], "ada")
     return limiter.limit_all([(LOGIN, "ada"), (WIRE, "eve", 2), (API, "ada", 5, 0.5)], now=None)
 
@@ -178,6 +179,7 @@ async def coroutines(limiter: AsyncLimiter) -> None:
     await limiter.reset(LOGIN, "ada")
     assert_type(limiter.entries + limiter.evictions + limiter.overflowed, int)
     assert_type(limiter.stats(), Statistics)
+    assert_type([actor for actor, _, _ in limiter.top().charged], list[str])
 
 
 def counted(stats: Statistics) -> int:

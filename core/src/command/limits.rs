@@ -41,6 +41,19 @@ impl Set {
     }
 }
 
+/// Limits under the keys that the application gives them.
+pub(super) fn keyed(given: &[String]) -> Result<Vec<Limit>, Failure> {
+    let mut limits = Vec::new();
+    for given in given {
+        if Set::names_file(given) {
+            limits.extend(Set::read(given)?.limits);
+        } else {
+            limits.push(given.parse::<Limit>().map_err(|error| Failure::Told(error.to_string()))?);
+        }
+    }
+    Ok(limits)
+}
+
 /// A rate as limits as text have it: so many in a period.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the bounds of a definition")]
 pub(super) fn rate(option: &str, text: &str) -> Result<(u64, Micros), Failure> {

@@ -10,6 +10,7 @@ mod replay;
 mod simulate;
 mod store;
 mod svg;
+mod top;
 mod words;
 
 use std::ffi::OsString;
@@ -17,6 +18,8 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use self::output::{Failure, Output};
+#[doc(hidden)]
+pub use self::top::{BUDGET, ROWS, closest};
 
 /// The command line.
 #[derive(Parser)]
@@ -38,6 +41,8 @@ enum Command {
     Simulate(simulate::Options),
     /// Shows what an actor has left in limits of a shared store
     Inspect(store::Entries),
+    /// Shows the actors of a shared store that are closest to their limits
+    Top(top::Options),
     /// Empties an actor's entries in a shared store
     Reset(store::Entries),
     /// Closes limits with a block to an actor for a while, or opens them
@@ -74,6 +79,7 @@ where
             Command::Fit(options) => fit::run(options, &mut output),
             Command::Simulate(options) => simulate::run(options, &mut output),
             Command::Inspect(entries) => store::inspect(entries, &mut output),
+            Command::Top(options) => top::run(options, &mut output),
             Command::Reset(entries) => store::reset(entries, &mut output),
             Command::Block(closed) => store::block(closed, &mut output),
             Command::Ping(store) => store::ping(store, &mut output),

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::limits::{Set, duration};
+use super::limits::{duration, keyed};
 use super::output::{Done, Failure, Output};
 use super::words::{count, table};
 use super::{FAULTS, FINE};
 use crate::check::Check;
 use crate::decision::Call;
 use crate::explain::words::{number, time};
-use crate::limit::{Limit, Value};
+use crate::limit::Value;
 use crate::limiter::Limiter;
 
 #[derive(Args)]
@@ -51,36 +51,27 @@ pub(super) struct Closed {
 
 impl Store {
     /// A limiter whose answers are the store's own, or none.
-    fn open(&self) -> Result<Limiter, Failure> {
+    pub(super) fn open(&self) -> Result<Limiter, Failure> {
         let options = [
             ("namespace", Value::Text(self.namespace.clone())),
             ("timeout", Value::Number(self.timeout)),
             ("onError", Value::Text("raise".to_owned())),
         ];
         if self.url.starts_with("memory:") {
-            return Err(Failure::of(&self.url, "is the memory of a process: no other one sees it"));
+            return Err(Failure::of(
+                &self.url,
+                "is the memory of a process: no other one sees it. In the application, limiter.stats() and limiter.top() \
+                 show it",
+            ));
         }
         Limiter::open(&self.url, options.map(|(name, value)| (name.to_owned(), value))).map_err(told)
     }
 }
 
 impl Entries {
-    /// Limits under the keys that the application gives them.
-    fn limits(&self) -> Result<Vec<Limit>, Failure> {
-        let mut limits = Vec::new();
-        for given in &self.limits {
-            if Set::names_file(given) {
-                limits.extend(Set::read(given)?.limits);
-            } else {
-                limits.push(given.parse::<Limit>().map_err(told)?);
-            }
-        }
-        Ok(limits)
-    }
-
     /// Decides all limits in one call; how many there are.
     fn decide(&self, call: Call) -> Result<usize, Failure> {
-        let (limits, limiter) = (self.limits()?, self.store.open()?);
+        let (limits, limiter) = (keyed(&self.limits)?, self.store.open()?);
         let checks: Vec<_> = limits.iter().map(|limit| Check::new(limit, &self.actor)).collect();
         limiter.decide_sync(&checks, call).map_err(told)?;
         Ok(limits.len())
@@ -91,7 +82,7 @@ impl Entries {
     }
 }
 
-fn told(error: impl std::fmt::Display) -> Failure {
+pub(super) fn told(error: impl std::fmt::Display) -> Failure {
     Failure::Told(error.to_string())
 }
 
@@ -110,7 +101,7 @@ pub(super) fn ping(store: &Store, output: &mut Output) -> Done {
 
 /// Shows what an actor has left in every limit, and charges nothing.
 pub(super) fn inspect(entries: &Entries, output: &mut Output) -> Done {
-    let (limits, limiter) = (entries.limits()?, entries.store.open()?);
+    let (limits, limiter) = (keyed(&entries.limits)?, entries.store.open()?);
     let mut rows = vec![["limit", "left", "of", "next call", "next unit in", "empty in"].map(str::to_owned).to_vec()];
     for limit in &limits {
         let info = limiter.peek_sync(limit, &entries.actor).map_err(told)?;

@@ -1,4 +1,4 @@
-//! Calls of a limiter whose metrics are read.
+//! Calls of a limiter whose metrics or top actors are read.
 
 use super::Limiter;
 #[cfg(feature = "remote")]
@@ -23,7 +23,7 @@ impl Limiter {
         answer
     }
 
-    /// True if calls are counted by limit.
+    /// True if calls are counted by limit or by actor.
     #[inline]
     #[cfg(feature = "remote")]
     pub(super) fn is_metered(&self) -> bool {

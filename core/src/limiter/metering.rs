@@ -1,4 +1,4 @@
-//! The place of the counts by limit.
+//! The place of the counts by limit and by actor.
 
 #[cfg(feature = "remote")]
 use std::sync::{Arc, OnceLock};
@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 #[cfg(feature = "remote")]
 use super::meter::Meter;
 
-/// Counts by limit, which a limiter shares with its clones, from the first time that they are asked for.
+/// Counts by limit and by actor, which a limiter shares with its clones, from the first time that they are asked for.
 #[cfg(feature = "remote")]
 pub(super) type Metering = Arc<OnceLock<Meter>>;
 

@@ -1,7 +1,8 @@
-//! The numbers of a limiter, with names for the systems that collect them.
+//! The numbers of a limiter, with names for the systems that collect them, and its top actors.
 
 use super::Limiter;
 use super::meter::Meter;
+pub use super::meter::{Top, TopActor};
 use crate::store::remote::{BreakerState, Statistics};
 use crate::tally::Counted;
 
@@ -160,6 +161,37 @@ impl Limiter {
         let limits = self.meter.get_or_init(Meter::new).read();
         let stats = self.stats();
         DEFINITIONS.iter().map(|definition| definition.read(&limits, &stats)).collect()
+    }
+
+    /// The actors that this limiter and its clones denied most in this process, and those that they charged most, at most
+    /// `count` of each, the first ones first. They cover the last five minutes and the one under way.
+    ///
+    /// The first call turns the counts by actor on; before, nothing is counted, and nothing is spent on it. Calls of
+    /// [`limit`](Self::limit), `acquire` and `hold` count, and those of [`charge`](Self::charge) as charged. An
+    /// [observed](crate::Check::observed) check never counts.
+    ///
+    /// Memory is bounded: at most 256 actors are counted apart in each minute. Up to there all counts are exact. Beyond,
+    /// the true count is at most `count` and at least `count - error`, the error is at most 1/256 of what all actors
+    /// have together, and no actor with more than that share is missed.
+    ///
+    /// Actors may be personal data: show them to operators, and do not make metrics of them.
+    ///
+    /// ```
+    /// use tidegate::{Limit, Limiter, Memory};
+    ///
+    /// let (limiter, login) = (Limiter::new(Memory::new()), Limit::bucket("login", 2).build()?);
+    /// limiter.top(10);
+    /// for actor in ["ada", "ada", "ada", "ada", "bob"] {
+    ///     limiter.limit_sync(&login, actor)?;
+    /// }
+    /// let top = limiter.top(10);
+    /// assert_eq!((top.denied[0].actor.as_str(), top.denied[0].count, top.denied[0].error), ("ada", 2, 0));
+    /// assert_eq!(top.charged[1].actor, "bob");
+    /// # Ok::<(), tidegate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn top(&self, count: usize) -> Top {
+        self.meter.get_or_init(Meter::new).top(count)
     }
 }
 

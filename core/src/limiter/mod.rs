@@ -11,6 +11,8 @@ mod bell;
 mod beside_block;
 mod calls;
 mod checks;
+#[cfg(feature = "remote")]
+mod closest;
 mod counting;
 mod line;
 mod memory;
@@ -42,7 +44,7 @@ use self::checks::check_now;
 use self::memory::Local;
 use self::metering::Metering;
 #[cfg(feature = "remote")]
-pub use self::metrics::{Metric, MetricKind, Sample};
+pub use self::metrics::{Metric, MetricKind, Sample, Top, TopActor};
 #[cfg(feature = "redis")]
 pub use self::open::Opened;
 use self::queue::{Place, WaitQueue};
@@ -82,7 +84,7 @@ pub struct Limiter {
     queue: Arc<WaitQueue>,
     /// The most calls that wait at the same time.
     max_waiters: usize,
-    /// Counts by limit, from the first time that they are asked for.
+    /// Counts by limit and by actor, from the first time that they are asked for.
     #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "nobody can ask for it"))]
     meter: Metering,
 }

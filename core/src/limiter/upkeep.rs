@@ -146,7 +146,7 @@ impl<T, F: FnOnce(Result<T, Error>)> Drop for Owed<T, F> {
 }
 
 /// Waits for as long as it takes, and as the host goes on.
-fn wait<T>(answer: &Receiver<Result<T, Error>>) -> Result<T, Error> {
+pub(super) fn wait<T>(answer: &Receiver<Result<T, Error>>) -> Result<T, Error> {
     let Some(go_on) = interrupt::asked_while_waiting() else { return answer.recv().unwrap_or_else(|_| Err(ended())) };
     loop {
         match answer.recv_timeout(interrupt::SLICE) {

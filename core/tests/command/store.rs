@@ -1,4 +1,7 @@
-//! `tidegate ping`, `inspect`, `reset` and `block`.
+//! `tidegate ping`, `inspect`, `top`, `reset` and `block`.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 use tidegate::{Limit, Limiter, Redis};
 
@@ -35,6 +38,66 @@ fn an_actors_entries_are_shown_and_emptied() {
     assert_eq!(call("reset", "ip:192.0.2.1"), "2 limits of ip:192.0.2.1 reset\n");
     let shown = columns(&call("inspect", "ip:192.0.2.1"));
     assert_eq!([&shown[1][1], &shown[2][1]], ["5", "10"]);
+}
+
+#[test]
+fn actors_close_to_their_limits_are_shown() {
+    let server = Server::start();
+    let url = server.url();
+    let limiter = Limiter::new(Redis::builder(&url).namespace("shop").build().unwrap());
+    let [login, api] = [Limit::parse("login", "5/hour").unwrap(), Limit::parse("api", "10/hour").unwrap()];
+    for actor in ["ip:192.0.2.1", "\u{1b}[2J"] {
+        for _ in 0..6 {
+            limiter.limit_sync(&login, actor).unwrap();
+        }
+    }
+    for actor in ["ip:192.0.2.1", "ip:192.0.2.2", &"a".repeat(300)] {
+        limiter.limit_sync(&api, actor).unwrap();
+    }
+    let limits = ["--namespace", "shop", "--limits", "login: 5/hour", "--limits", "api: 10/hour"];
+    let shown = |options: &[&str]| {
+        let ended = tidegate(&[&["top", url.as_str()], &limits[..], options].concat());
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+        ended.out
+    };
+    let out = shown(&[]);
+    let lines: Vec<_> = out.lines().collect();
+    assert!(lines[0].starts_with("actor ") && lines[0].ends_with("empty in"), "{out}");
+    assert!(lines[1..3].iter().any(|line| line.starts_with("\\u{1b}[2J     login     0   5  in ")), "{out}");
+    assert!(lines[1..3].iter().any(|line| line.starts_with("ip:192.0.2.1  login     0   5  in ")), "{out}");
+    assert!(lines[3].starts_with("ip:192.0.2.2  api       9  10  at once"), "{out}");
+    let end = "3 actors found, 2 of them denied now. Looked at 5 of 5 keys.\n\
+               1 actor left out: too long to be kept by their names.\n";
+    assert!(out.ends_with(end), "{out}");
+    let part = shown(&["--count", "1"]);
+    assert!(part.ends_with(&end.replace("now.", "now, 2 not shown.")) && part.lines().count() == 5, "{part}");
+    let none = shown(&["--budget", "0"]);
+    assert_eq!(none, "0 actors found, 0 of them denied now. Looked at about 0 of 5 keys.\n");
+
+    let options = ["top", &url, "--limits", "api: 10/hour", "--every", "10 ms"];
+    let mut process =
+        Command::new(env!("CARGO_BIN_EXE_tidegate")).args(options).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    assert!(lines.take(3).all(|line| line.unwrap().starts_with("0 actors found")), "nothing in this namespace");
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
+#[test]
+fn a_store_without_names_points_to_the_application() {
+    let url = format!("shm://{}", super::written("top"));
+    for (url, problem) in
+        [(url.as_str(), "limiter.top()"), ("memory://", "limiter.top()"), ("redis://127.0.0.1:1", "127.0.0.1:1")]
+    {
+        let ended = tidegate(&["top", url, "--limits", "api: 10/hour"]);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{url}");
+        assert!(ended.err.contains(problem), "{}", ended.err);
+    }
+    for (option, value) in [("--every", "soon"), ("--budget", "-1"), ("--count", "many")] {
+        let ended = tidegate(&["top", "redis://127.0.0.1:1", "--limits", "api: 10/hour", &format!("{option}={value}")]);
+        assert_eq!(ended.code, Some(2));
+        assert!(ended.err.contains(&option[2..]), "{}", ended.err);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ import { native } from '../native/native.js'
 import type { Store } from '../results/info.js'
 import { type Metric, metricsOf } from '../results/metrics.js'
 import { type LimiterStats, statsOf } from '../results/stats.js'
+import { type Top, topOf } from '../results/top.js'
 import { type ClockOption, clocks } from '../time/clock.js'
 import type { HoldOptions } from './call-options.js'
 import { type DeniedEvent, eventName, type Listeners, listenerFrom, listenTo, type StoreEvent } from './events.js'
@@ -186,6 +187,35 @@ export class Limiter extends Verbs {
    */
   metrics(): Metric[] {
     return metricsOf(this.#store)
+  }
+
+  /**
+   * The actors that this limiter denied and charged most in this process, at most `count` of each, which is 10 by
+   * default.
+   *
+   * They cover the last five minutes and the one under way. The first call turns the counts by actor on. Before, nothing
+   * is counted, and nothing is spent on it. `limit`, `acquire` and `hold` count, and `charge` as charged. Limits in shadow
+   * mode never count.
+   *
+   * At most 256 actors are counted apart in each minute. Up to there all counts are exact. Beyond, the true count is at
+   * most `count` and at least `count - error`; the error is at most 1/256 of what all actors have together, and no actor
+   * with more than that is missed. Actors may be personal data: do not make metrics of them.
+   *
+   * @throws {@link LimitError} for a `count` that is not a whole number from 0 on.
+   *
+   * @example
+   * ```js
+   * import { bucket, Limiter } from 'tidegate'
+   *
+   * const login = bucket({ key: 'login', size: 2 })
+   * const limiter = new Limiter()
+   * limiter.top()
+   * for (let call = 0; call < 3; call++) limiter.limitSync(login, 'ada')
+   * assert.deepEqual(limiter.top().denied, [{ actor: 'ada', count: 1, error: 0 }])
+   * ```
+   */
+  top(count?: number): Top {
+    return topOf(this.#store, count)
   }
 
   /**

@@ -59,6 +59,19 @@ export interface Numbers {
   readonly values: readonly number[]
 }
 
+/** The actors that were denied and charged most. */
+export interface TopActors {
+  readonly denied: readonly CountedActor[]
+  readonly charged: readonly CountedActor[]
+}
+
+/** An actor with its count, and the most by which that is too high. */
+export interface CountedActor {
+  readonly actor: string
+  readonly count: number
+  readonly error: number
+}
+
 /** The cost that was spent of the checks of a receipt: of all of them, or of each. */
 export type Spent = number | readonly number[]
 
@@ -197,6 +210,7 @@ interface Native {
   startClear(limiter: number, queue: number, call: number): Failure | null
   stats(limiter: number): Statistics | Failure
   metrics(limiter: number): Numbers[] | Failure
+  top(limiter: number, count: number | undefined): TopActors | Failure
   freeLimiter(limiter: number): void
   entries(limiter: number): number | Failure
   evictions(limiter: number): number | Failure

@@ -81,7 +81,11 @@ impl Limiter {
     }
 
     /// Makes a rare call of the engine that may wait; a hub goes on meanwhile.
-    pub(super) fn aside<T, E>(&self, py: Python<'_>, call: fn(&tidegate::Limiter) -> Result<T, E>) -> PyResult<T>
+    pub(super) fn aside<T, E>(
+        &self,
+        py: Python<'_>,
+        call: impl Fn(&tidegate::Limiter) -> Result<T, E> + Send + Sync + 'static,
+    ) -> PyResult<T>
     where
         T: Send + 'static,
         E: Into<tidegate::Error> + Send + 'static,

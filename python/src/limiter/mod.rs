@@ -19,6 +19,7 @@ use pyo3::types::PyDict;
 pub(crate) use self::state::Limiter;
 use self::verbs::{Caller, Given};
 use crate::args::Arg;
+use crate::limits::Limit;
 
 #[pymethods]
 impl Limiter {
@@ -412,6 +413,27 @@ impl Limiter {
         upkeep::metrics(self, py)
     }
 
+    /// Return the actors that this limiter denied and charged most in this process, at most ``count`` of each.
+    ///
+    /// They cover the last five minutes and the one under way. The first call turns the counts by actor on. Before,
+    /// nothing is counted, and nothing is spent on it. ``limit``, ``acquire`` and ``hold`` count, and ``charge`` as
+    /// charged. Limits in shadow mode never count.
+    ///
+    /// At most 256 actors are counted apart in each minute. Up to there all counts are exact. Beyond, the true count is
+    /// at most ``count`` and at least ``count - error``; the error is at most 1/256 of what all actors have together,
+    /// and no actor with more than that is missed. Actors may be personal data: do not make metrics of them.
+    ///
+    /// >>> from tidegate import Bucket, Limiter
+    /// >>> limiter, login = Limiter(), Bucket("login", size=2)
+    /// >>> _ = limiter.top()
+    /// >>> blocked = [limiter.limit(login, "ada", now=0).blocked for call in range(3)]
+    /// >>> limiter.top().denied
+    /// (TopActor(actor='ada', count=1, error=0),)
+    #[pyo3(signature = (count = Arg(None)), text_signature = "($self, count=10)")]
+    fn top<'py>(&self, py: Python<'py>, count: Arg<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        upkeep::top(self, py, count)
+    }
+
     /// Check the health of the store with one decision, for the start of a program and for health checks.
     ///
     /// It tests what a bucket needs: the connection, the user's rights, scripts, and replicas if charges wait for them.
@@ -533,6 +555,13 @@ impl Limiter {
         context: Arg<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         verbs::enter(self, py, &Given { limit, actor, cost, costs, factor, max_wait, context, ..Given::default() })
+    }
+
+    /// Show the actors of the store that are closest to these limits, as the command ``tidegate top`` does.
+    #[pyo3(signature = (limits, budget, rows, /))]
+    fn _closest(&self, py: Python<'_>, limits: Vec<PyRef<'_, Limit>>, budget: u64, rows: usize) -> PyResult<String> {
+        let limits: Vec<_> = limits.into_iter().map(|limit| limit.0.clone()).collect();
+        self.aside(py, move |limiter| tidegate::command::closest(limiter, &limits, budget, rows))
     }
 
     /// True over a shared store: a call may have to wait for its reply.

@@ -4,8 +4,11 @@ use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
+use tidegate::ffi;
+
 use super::state::Limiter;
-use crate::errors::closed;
+use crate::args::{self, Arg};
+use crate::errors::{closed, limit_error};
 use crate::stats;
 
 type Answer<'py> = PyResult<Bound<'py, PyAny>>;
@@ -16,6 +19,12 @@ pub(super) fn stats<'py>(limiter: &Limiter, py: Python<'py>) -> Answer<'py> {
 
 pub(super) fn metrics<'py>(limiter: &Limiter, py: Python<'py>) -> Answer<'py> {
     stats::metrics(py, limiter.opened().as_deref().ok_or_else(closed)?.metrics())
+}
+
+pub(super) fn top<'py>(limiter: &Limiter, py: Python<'py>, count: Arg<'_, 'py>) -> Answer<'py> {
+    let count = count.0.map_or(Ok(ffi::TOP), |count| args::number("", "count", &count))?;
+    let top = ffi::top(limiter.opened().as_deref().ok_or_else(closed)?, count).map_err(limit_error)?;
+    stats::top(py, top)
 }
 
 pub(super) fn ping<'py>(limiter: &Limiter, py: Python<'py>) -> Answer<'py> {

@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from .._errors import ConfigurationError, StoreError
+from .._errors import ConfigurationError, LimitError, StoreError
 from .._tidegate import Limit
 from .guard import Guard
 from .room import Room
 
-__all__ = ["Operator", "Place", "Refused"]
+__all__ = ["BUDGET", "ROWS", "Operator", "Place", "Refused"]
 
 T = TypeVar("T")
+
+BUDGET, ROWS = 10_000, 20
 
 
 class Refused(Exception):  # noqa: N818
@@ -57,6 +59,11 @@ class Operator:
         for limit in self._known():
             yield str(_asked(partial(self.store.sync.explain, limit, self._actor(actor))))
 
+    def top(self, budget: int = BUDGET, count: int = ROWS) -> Iterator[str]:
+        """Shows the actors that are closest to the limits, among those that ``budget`` keys of the store name."""
+        self._check_shared()
+        yield from _asked(partial(self.store.sync._closest, self._known(), budget, count)).splitlines()
+
     def reset(self, actor: str, keys: Sequence[str] = ()) -> Iterator[str]:
         """Gives an actor its limits back, those with these keys or all."""
         self._check_shared()
@@ -95,7 +102,7 @@ def _asked(call: Callable[[], T]) -> T:
     """The answer of a store; an error that a person can read where there is none."""
     try:
         return call()
-    except StoreError as error:
+    except (StoreError, LimitError) as error:
         raise Refused(str(error)) from None
 
 

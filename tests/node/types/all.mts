@@ -73,6 +73,8 @@ import {
   type TimeSource,
   type TlsOptions,
   type TokenBucketDefinition,
+  type Top,
+  type TopActor,
   tokenBucket,
   type WidenedDefinition,
 } from 'tidegate'
@@ -217,6 +219,10 @@ const stats: LimiterStats = shared.stats()
 const latency: LatencyStats = stats.latency
 const timeouts: number = stats.failures.timeout
 console.log(stats.decisions, stats.breaker === 'open', timeouts, latency.sumMs, latency.buckets[0]?.underMs?.toFixed(3))
+
+const { denied }: Top = shared.top(3)
+const first: TopActor | undefined = denied[0]
+console.log(first?.actor, (first?.count ?? 0) - (first?.error ?? 0))
 
 const call: CallOptions = { cost: 1, factor: 0.5, now: 0 }
 const time: TimeOptions = { now: undefined }

@@ -66,6 +66,32 @@ def test_an_actor_is_shown_and_reset(redis: RedisServer) -> None:
     assert (unknown.exit_code, "no limit has the key 'any'; there are all, " in unknown.output) == (1, True)
 
 
+def test_actors_close_to_their_limits_are_shown(redis: RedisServer) -> None:
+    app = Flask("shop")
+    RateLimit(app, Limiter(redis.url, namespace=uuid4().hex, timeout=5), default="2/day")
+    app.add_url_rule("/", view_func=lambda: "hello")
+    for address, calls in [("192.0.2.1", 3), ("192.0.2.2", 1)]:
+        for _ in range(calls):
+            app.test_client().get("/", environ_base={"REMOTE_ADDR": address})
+    lines = run(app, "top").output.splitlines()
+    assert [line.split()[:4] for line in lines[1:3]] == [
+        ["ip:192.0.2.1", "app", "0", "2"],
+        ["ip:192.0.2.2", "app", "1", "2"],
+    ]
+    assert lines[4].startswith("2 actors found, 1 of them denied now. Looked at ")
+    first = run(app, "top", "--count", "1").output
+    assert "2 actors found, 1 of them denied now, 1 not shown" in first
+    assert run(app, "top", "--budget", "0").output.startswith("0 actors found")
+    assert run(app, "top", "--budget", "-1").exit_code == 2
+
+
+def test_a_store_without_names_says_who_has_them(tmp_path: Path) -> None:
+    app = Flask("shop")
+    RateLimit(app, Limiter(f"shm://{tmp_path}/shop"), default="2/day")
+    result = run(app, "top")
+    assert (result.exit_code, "limiter.top()" in result.output) == (1, True)
+
+
 def test_addresses_are_those_of_clients(redis: RedisServer) -> None:
     app = Flask("shop")
     RateLimit(app, Limiter(redis.url, namespace=uuid4().hex, timeout=5), default="1/day")
@@ -89,7 +115,7 @@ def test_everything_is_cleared_once_that_is_confirmed(redis: RedisServer) -> Non
 
 def test_a_store_in_memory_is_out_of_reach() -> None:
     app = create_app("memory://")
-    for arguments in (["status", "ada"], ["reset", "ada"], ["clear", "--yes"]):
+    for arguments in (["status", "ada"], ["top"], ["reset", "ada"], ["clear", "--yes"]):
         result = run(app, *arguments)
         assert (result.exit_code, "memory of the server's process" in result.output) == (1, True)
     assert run(app, "ping").exit_code == 0
@@ -111,7 +137,7 @@ def test_a_process(server: RedisServer) -> None:
     assert "Traceback" not in answer.stderr
 
 
-@pytest.mark.parametrize("command", ["ping", "limits", "status", "reset", "clear"])
+@pytest.mark.parametrize("command", ["ping", "limits", "status", "top", "reset", "clear"])
 def test_help(command: str) -> None:
     result = run(create_app("memory://"), command, "--help")
     assert (result.exit_code, result.output.startswith("Usage: ")) == (0, True)

@@ -311,6 +311,11 @@ def test_the_commands_of_django(redis: RedisServer) -> None:
         listed = [line.split(" (")[0] for line in run("limits")]
         assert listed == ["/users/{id}/", '  "app"', '  "/users/{id}/"', '  "Spent"', "any other path", '  "app"']
         assert any(line.startswith('"/users/{id}/" would refuse this call') for line in run("status", "127.0.0.1"))
+        shown = run("top", "--budget", "100000", "--count", "1")
+        assert shown[1].split()[:4] == ["ip:127.0.0.1", "/users/{id}/", "0", "1"]
+        assert shown[3].startswith("1 actor found, 1 of them denied now. Looked at ")
+        with pytest.raises(CommandError, match="must be a whole number, at most 2\\^53, got '-1'"):
+            run("top", "--budget=-1")
         with pytest.raises(CommandError, match="no limit has the key 'other'"):
             run("reset", "127.0.0.1", "--limit", "other")
         assert run("reset", "127.0.0.1", "--limit", "/users/{id}/") == ["1 limits of 127.0.0.1 are reset"]

@@ -8,7 +8,7 @@ use crate::error::StoreError;
 use crate::failure::Failure;
 use crate::limit::Limit;
 use crate::limiter::upkeep::Owed;
-use crate::store::remote::{Health, Request, Session, Work};
+use crate::store::remote::{Health, Key, NamePart, Request, Scan, Session, Work};
 
 impl Remote {
     pub(crate) fn start_ping(&self, done: impl FnOnce(Result<Health, Error>) + Send + 'static) {
@@ -33,6 +33,25 @@ impl Remote {
             done(removed);
         };
         self.work(|session| self.store.backend.clear(session, &self.name), done);
+    }
+
+    /// Looks for the keys of this namespace; false where the store cannot.
+    pub(crate) fn start_scan(&self, budget: u64, done: impl FnOnce(Result<Scan, Error>) + Send + 'static) -> bool {
+        let mut can = true;
+        self.work(
+            |session| {
+                let work = self.store.backend.scan(session, &self.name, budget);
+                can = work.is_some();
+                work.unwrap_or_else(|| Box::pin(async { Ok(Scan::default()) }))
+            },
+            done,
+        );
+        can
+    }
+
+    /// The actor of a key, if it is one of this namespace and limit.
+    pub(crate) fn actor_of(&self, limit: &Limit, key: &Key) -> Option<NamePart> {
+        self.store.backend.actor(&self.name, limit.key(), key)
     }
 
     /// Works on the process's own runtime: a caller's need not be one that can.

@@ -17,7 +17,9 @@ use crate::decision::Verb;
 use crate::error::LimitError;
 use crate::failure::Failure;
 use crate::limit::Limit;
-use crate::store::remote::{Backend, EntryName, Health, Job, Key, Part, Request, Servers, Session, Work};
+use crate::store::remote::{
+    Backend, EntryName, Health, Job, Key, NamePart, Part, Request, Scan, Servers, Session, Work,
+};
 use crate::time::Micros;
 
 impl Backend for Settings {
@@ -49,6 +51,15 @@ impl Backend for Settings {
     fn clear(&self, session: Session, namespace: &str) -> Work<u64> {
         let (upkeep, namespace) = (Upkeep::new(self, session), namespace.to_owned());
         Box::pin(async move { upkeep.clear(&namespace).await })
+    }
+
+    fn scan(&self, session: Session, namespace: &str, budget: u64) -> Option<Work<Scan>> {
+        let (upkeep, namespace) = (Upkeep::new(self, session), namespace.to_owned());
+        Some(Box::pin(async move { upkeep.scan(&namespace, budget).await }))
+    }
+
+    fn actor(&self, namespace: &str, limit: &str, key: &Key) -> Option<NamePart> {
+        self.layout().actor(namespace, limit, key)
     }
 
     fn key(&self, name: EntryName<'_>) -> Key {

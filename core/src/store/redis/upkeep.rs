@@ -1,6 +1,6 @@
-//! Operations for operators and tests: a health check, and removing all entries.
+//! Operations for operators and tests: a health check, a look over the keys, and removing all entries.
 //!
-//! Both go over connections of their own, past the breaker, and take longer than a decision may.
+//! They go over connections of their own, past the breaker, and take longer than a decision may.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use redis::{RedisError, RedisResult, Value};
 use tokio::time::timeout;
 
 use super::advice::advised;
+use super::connection::dial::Transport;
 use super::connection::error_action::ErrorAction;
 use super::connection::state::Connected;
 use super::context::Context;
@@ -26,10 +27,10 @@ use super::transactions;
 use crate::algorithm::Shape;
 use crate::error::StoreError;
 use crate::failure::Failure;
-use crate::store::remote::{EntryName, Health, Request, Session};
+use crate::store::remote::{EntryName, Health, Key, Request, Scan, Session};
 
 /// Keys that are looked at in one step: few enough that a server is not held up.
-const STEP: usize = 500;
+const STEP: u64 = 500;
 /// Bytes that the keys of one step may be.
 const MOST_READ: u64 = 16 * 1024 * 1024;
 /// Clocks of hosts that are kept in time differ by less.
@@ -56,6 +57,11 @@ impl Upkeep {
     /// Removes every entry of a namespace, in steps; says how many keys there were.
     pub(super) async fn clear(&self, namespace: &str) -> Result<u64, StoreError> {
         clear(&self.address, &self.context, self.layout, namespace).await
+    }
+
+    /// Looks for the keys of a namespace, among at most so many of all servers.
+    pub(super) async fn scan(&self, namespace: &str, budget: u64) -> Result<Scan, StoreError> {
+        scan(&self.address, &self.context, self.layout, (namespace, budget)).await
     }
 }
 
@@ -143,42 +149,96 @@ async fn clear(address: &Address, context: &Arc<Context>, layout: Layout, namesp
     let pattern = pattern(layout, namespace);
     let mut removed = 0;
     for endpoint in endpoints(address, context).await? {
-        let late = |_| late(&endpoint);
-        let connected = timeout(context.connect_timeout(), endpoint.connect()).await.map_err(late)?;
-        let mut connection = connected.map_err(|error| failed(&endpoint, &error))?.connection;
-        let mut cursor = 0_u64;
-        loop {
-            connection.allow(MOST_READ);
-            let step = remove_some(&mut connection.wire, cursor, &pattern, layout);
-            let step = timeout(context.connect_timeout(), step).await.map_err(late)?;
-            let (next, gone) = step.map_err(|error| failed(&endpoint, &error))?;
-            removed += gone;
-            cursor = next;
-            if cursor == 0 {
-                break;
-            }
+        let mut walk = Walk::start(&endpoint, context, &pattern).await?;
+        while let Some(keys) = walk.step(STEP, layout).await? {
+            removed += walk.within(async |connection| remove(connection, &keys).await).await?;
         }
     }
     Ok(removed)
 }
 
-async fn remove_some(
-    connection: &mut MultiplexedConnection,
-    cursor: u64,
-    pattern: &[u8],
+async fn scan(
+    address: &Address,
+    context: &Arc<Context>,
     layout: Layout,
-) -> RedisResult<(u64, u64)> {
-    let mut scan = redis::cmd("SCAN");
-    scan.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(STEP);
-    let (next, keys): (u64, Vec<Vec<u8>>) = scan.query_async(connection).await?;
+    (namespace, budget): (&str, u64),
+) -> Result<Scan, StoreError> {
+    let pattern = pattern(layout, namespace);
+    let endpoints = endpoints(address, context).await?;
+    let share = budget.div_ceil(endpoints.len().max(1) as u64);
+    let mut scan = Scan::default();
+    for endpoint in &endpoints {
+        let mut walk = Walk::start(endpoint, context, &pattern).await?;
+        let there: u64 = walk.within(async |connection| redis::cmd("DBSIZE").query_async(connection).await).await?;
+        let mut left = share;
+        while left > 0
+            && let step = left.min(STEP)
+            && let Some(keys) = walk.step(step, layout).await?
+        {
+            scan.keys.extend(keys.into_iter().map(Key::from));
+            left -= step;
+        }
+        scan.total += there;
+        // A server looks at about as many as it is asked to.
+        scan.looked_at += if walk.is_over() { there } else { there.min(share - left) };
+    }
+    Ok(scan)
+}
+
+/// A walk over the keys of one server that match a pattern, in steps.
+struct Walk<'a> {
+    endpoint: &'a Endpoint,
+    pattern: &'a [u8],
+    patience: Duration,
+    connection: Transport,
+    /// Nothing at the end.
+    cursor: Option<u64>,
+}
+
+impl<'a> Walk<'a> {
+    async fn start(endpoint: &'a Endpoint, context: &Context, pattern: &'a [u8]) -> Result<Self, StoreError> {
+        let patience = context.connect_timeout();
+        let connected = timeout(patience, endpoint.connect()).await.map_err(|_| late(endpoint))?;
+        let connection = connected.map_err(|error| failed(endpoint, &error))?.connection;
+        Ok(Self { endpoint, pattern, patience, connection, cursor: Some(0) })
+    }
+
+    /// The keys of entries among about so many; nothing at the end.
+    async fn step(&mut self, count: u64, layout: Layout) -> Result<Option<Vec<Vec<u8>>>, StoreError> {
+        let Some(cursor) = self.cursor else { return Ok(None) };
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(self.pattern).arg("COUNT").arg(count);
+        let (next, mut keys): (u64, Vec<Vec<u8>>) =
+            self.within(async |connection| scan.query_async(connection).await).await?;
+        self.cursor = (next > 0).then_some(next);
+        keys.retain(|key| layout == Layout::Own || key.ends_with(b"_c") || key.ends_with(b"_t"));
+        Ok(Some(keys))
+    }
+
+    fn is_over(&self) -> bool {
+        self.cursor.is_none()
+    }
+
+    /// Asks the server for something, which takes no longer than connecting may.
+    async fn within<T>(
+        &mut self,
+        ask: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
+    ) -> Result<T, StoreError> {
+        self.connection.allow(MOST_READ);
+        let asked = timeout(self.patience, ask(&mut self.connection.wire)).await;
+        asked.map_err(|_| late(self.endpoint))?.map_err(|error| failed(self.endpoint, &error))
+    }
+}
+
+/// Removes these keys, and says how many were still there.
+async fn remove(connection: &mut MultiplexedConnection, keys: &[Vec<u8>]) -> RedisResult<u64> {
     let mut unlink = redis::pipe();
-    let is_entry = |key: &&Vec<u8>| layout == Layout::Own || key.ends_with(b"_c") || key.ends_with(b"_t");
     // One at a time: keys of different slots cannot share a command.
-    for key in keys.iter().filter(is_entry) {
+    for key in keys {
         unlink.cmd("UNLINK").arg(key);
     }
     if unlink.is_empty() {
-        return Ok((next, 0));
+        return Ok(0);
     }
     // Each reply with an error of its own, which says more than one for all of them.
     let replies: Vec<Value> = unlink.ignore_errors().query_async(connection).await?;
@@ -186,7 +246,7 @@ async fn remove_some(
     for reply in replies {
         gone += redis::from_redis_value::<u64>(reply.extract_error()?)?;
     }
-    Ok((next, gone))
+    Ok(gone)
 }
 
 /// The pattern that matches the keys of a namespace, and no others.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::health::Health;
 use super::job::Job;
-use super::key::{EntryName, Key};
+use super::key::{EntryName, Key, NamePart, NameParts};
 use super::request::Request;
+use super::scan::Scan;
 use super::session::Session;
 use crate::algorithm::Shape;
 use crate::error::{LimitError, StoreError};
@@ -43,6 +44,18 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Removes every entry of a namespace; the result is the number of entries that were removed.
     fn clear(&self, session: Session, namespace: &str) -> Work<u64>;
+
+    /// Looks for the keys of a namespace, among at most `budget` keys of the store; nothing where it cannot.
+    fn scan(&self, session: Session, namespace: &str, budget: u64) -> Option<Work<Scan>> {
+        let _ = (session, namespace, budget);
+        None
+    }
+
+    /// The actor of a key, if it is one of this namespace and limit.
+    fn actor(&self, namespace: &str, limit: &str, key: &Key) -> Option<NamePart> {
+        let parts = NameParts::of_key(key)?;
+        (parts.namespace.is(namespace) && parts.limit.is(limit)).then_some(parts.actor)
+    }
 
     /// The name of an entry.
     fn key(&self, name: EntryName<'_>) -> Key {

@@ -11,6 +11,8 @@ pub type Key = Arc<[u8]>;
 
 /// The longest that a part may be once it is encoded.
 const LONGEST_PART: usize = 200;
+/// The beginning of a part that was too long; the hash follows.
+const HASH: &str = "%sha256-";
 
 /// The parts that the name of an entry is made of.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +48,54 @@ impl<'a> EntryName<'a> {
     }
 }
 
+/// A part of a name, as it is read back from a key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NamePart {
+    /// The part itself.
+    Text(String),
+    /// Its hash, because it was too long.
+    Hash(String),
+}
+
+/// An entry's name, as it is read back from a key; the shape and the block are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NameParts {
+    /// The namespace of the limiter.
+    pub namespace: NamePart,
+    /// The actor.
+    pub actor: NamePart,
+    /// The key of the limit.
+    pub limit: NamePart,
+}
+
+impl NameParts {
+    /// The parts of a key that [`EntryName::to_key`] made; nothing of one that it cannot have made.
+    #[must_use]
+    pub fn of_key(key: &[u8]) -> Option<Self> {
+        let (namespace, rest) = std::str::from_utf8(key).ok()?.split_once(":{")?;
+        let (actor, rest) = rest.split_once("}:")?;
+        let limit = rest.split_once('~').map_or(rest, |(limit, _)| limit);
+        Some(Self { namespace: decode(namespace)?, actor: decode(actor)?, limit: decode(limit)? })
+    }
+}
+
+impl NamePart {
+    /// True for the part of this text.
+    #[must_use]
+    pub fn is(&self, text: &str) -> bool {
+        match self {
+            Self::Text(part) => part == text,
+            Self::Hash(_) => {
+                let mut encoded = String::new();
+                encode(&mut encoded, text);
+                decode(&encoded).is_some_and(|part| part == *self)
+            }
+        }
+    }
+}
+
 /// A name with this suffix. No entry has one that begins with a percent sign which no two hexadecimal digits follow.
 pub(crate) fn name(namespace: &str, actor: &str, limit: &str, suffixes: [&str; 2]) -> Key {
     let length = [namespace, actor, limit].into_iter().chain(suffixes).map(str::len).sum::<usize>();
@@ -78,9 +128,27 @@ fn encode(name: &mut String, part: &str) {
     }
     if name.len() - start > LONGEST_PART || part.len() > LONGEST_PART {
         name.truncate(start);
-        name.push_str("%sha256-");
+        name.push_str(HASH);
         hexadecimal(name, &Sha256::digest(part), "");
     }
+}
+
+fn decode(part: &str) -> Option<NamePart> {
+    if let Some(hash) = part.strip_prefix(HASH) {
+        return Some(NamePart::Hash(hash.to_owned()));
+    }
+    // A percent sign by itself stands for the empty text.
+    let mut pieces = part.strip_suffix('%').unwrap_or(part).split('%');
+    let mut text = pieces.next()?.as_bytes().to_vec();
+    for piece in pieces {
+        text.push(u8::from_str_radix(piece.get(..2)?, 16).ok()?);
+        text.extend(piece.bytes().skip(2));
+    }
+    let text = String::from_utf8(text).ok()?;
+    let mut encoded = String::with_capacity(part.len());
+    encode(&mut encoded, &text);
+    // Other spellings are not of this store's making.
+    (encoded == part).then_some(NamePart::Text(text))
 }
 
 /// True for the ASCII bytes that are escaped.
@@ -143,6 +211,31 @@ mod tests {
         ) {
             let name = |shape, (namespace, actor, limit): &(String, String, String)| key(namespace, actor, limit, shape);
             prop_assert_eq!((a, &b) == (c, &d), name(a, &b) == name(c, &d));
+        }
+
+        #[test]
+        fn a_key_is_read_back_as_its_name(
+            namespace in part(), actor in part(), limit in part(), shape in select(Shape::ALL.to_vec()), is_block: bool,
+        ) {
+            let name = EntryName { is_block, ..EntryName::new(&namespace, &actor, &limit, shape) };
+            let parts = NameParts::of_key(&name.to_key()).expect("a name");
+            for (part, text) in [(&parts.namespace, &namespace), (&parts.actor, &actor), (&parts.limit, &limit)] {
+                prop_assert!(part.is(text) && !part.is(&format!("{text}a")), "{part:?} of {text:?}");
+                let is_short = matches!(part, NamePart::Text(part) if part == text);
+                prop_assert!(is_short || text.len() > LONGEST_PART / 3, "{part:?} of {text:?}");
+            }
+        }
+
+        #[test]
+        fn no_key_is_too_strange_to_be_looked_at(key: Vec<u8>, text in "[a%:{}~]{0,20}") {
+            let _ = NameParts::of_key(&key);
+            let _ = NameParts::of_key(text.as_bytes());
+            let part = decode(&text);
+            if let Some(NamePart::Text(part)) = &part {
+                let mut encoded = String::new();
+                encode(&mut encoded, part);
+                prop_assert_eq!(encoded, text);
+            }
         }
 
         #[test]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from ..operate import Operator, Refused
+from ..operate import BUDGET, ROWS, Operator, Refused
 from .room import DEFAULT, project
 from .routes import places
 
@@ -27,6 +28,9 @@ class Command(BaseCommand):  # type: ignore[misc]
         verbs.add_parser("limits", help="List the limits of every route.")
         actor = {"help": "An address, or what key returned."}
         verbs.add_parser("status", help="Show what ACTOR has left of each limit.").add_argument("actor", **actor)
+        top = verbs.add_parser("top", help="Show the actors that are closest to the limits.")
+        top.add_argument("--budget", type=_number, default=BUDGET, help="The most keys that are looked at.")
+        top.add_argument("--count", type=_number, default=ROWS, help="The most actors that are shown.")
         reset = verbs.add_parser("reset", help="Give ACTOR all of its limits back.")
         reset.add_argument("actor", **actor)
         reset.add_argument("--limit", action="append", default=[], metavar="KEY", help="Only this limit; repeatable.")
@@ -45,6 +49,7 @@ class Command(BaseCommand):  # type: ignore[misc]
             "ping": operator.ping,
             "limits": operator.limits,
             "status": lambda: operator.status(options["actor"]),
+            "top": lambda: operator.top(options["budget"], options["count"]),
             "reset": lambda: operator.reset(options["actor"], options["limit"]),
             "clear": operator.clear,
         }
@@ -56,3 +61,9 @@ class Command(BaseCommand):  # type: ignore[misc]
                 self.stdout.write(line)
         except Refused as error:
             raise CommandError(str(error)) from None
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or int(text) > 2**53:
+        raise ArgumentTypeError(f"must be a whole number, at most 2^53, got {text!r}")
+    return int(text)

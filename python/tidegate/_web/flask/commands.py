@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import click
 from flask.cli import AppGroup
 
-from ..operate import Operator, Refused
+from ..operate import BUDGET, ROWS, Operator, Refused
 
 __all__ = ["commands"]
+
+NUMBER = click.IntRange(min=0, max=2**53)
 
 
 def commands(operator: Operator) -> AppGroup:
@@ -31,6 +33,13 @@ def commands(operator: Operator) -> AppGroup:
     def status(actor: str) -> None:
         """Show what ACTOR, an address or what key returned, has left of each limit."""
         _show(operator.status(actor))
+
+    @group.command()
+    @click.option("--budget", type=NUMBER, default=BUDGET, show_default=True, help="The most keys that are looked at.")
+    @click.option("--count", type=NUMBER, default=ROWS, show_default=True, help="The most actors that are shown.")
+    def top(budget: int, count: int) -> None:
+        """Show the actors that are closest to the limits."""
+        _show(operator.top(budget, count))
 
     @group.command()
     @click.argument("actor")

@@ -5,7 +5,7 @@ use crate::algorithm::Shape;
 use crate::error::LimitError;
 use crate::limit::{Kind, Limit, Translation};
 use crate::names::named;
-use crate::store::remote::{EntryName, Key};
+use crate::store::remote::{EntryName, Key, NamePart, NameParts};
 use crate::time::wire_millis;
 
 /// The way in which a server decides.
@@ -58,6 +58,20 @@ impl Layout {
             Self::Own => name.to_key(),
             Self::Sharkey => keys::pair(name.namespace, name.actor, name.limit),
         }
+    }
+
+    /// The actor of a key, if it is one of this namespace and limit.
+    pub(crate) fn actor(self, namespace: &str, limit: &str, key: &[u8]) -> Option<NamePart> {
+        if self == Self::Own {
+            let parts = NameParts::of_key(key)?;
+            return (parts.namespace.is(namespace) && parts.limit.is(limit)).then_some(parts.actor);
+        }
+        let empty = keys::pair(namespace, "", "");
+        let actor =
+            std::str::from_utf8(key).ok()?.strip_prefix(std::str::from_utf8(&empty).ok()?.strip_suffix("__")?)?;
+        let actor = actor.strip_suffix("_c").or_else(|| actor.strip_suffix("_t"))?;
+        let actor = actor.strip_suffix(limit)?.strip_suffix('_')?;
+        Some(NamePart::Text(actor.to_owned()))
     }
 
     /// The shapes of which a limit may have left an entry.

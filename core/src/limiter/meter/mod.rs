@@ -1,9 +1,17 @@
-//! Counts by limit, of a limiter whose numbers are read.
+//! Counts by limit and by actor, of a limiter whose numbers are read.
+
+mod actors;
+mod fate;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use arc_swap::ArcSwapOption;
+
+use self::actors::Actors;
+pub use self::actors::{Top, TopActor};
+use self::fate::Fate;
 use crate::Error;
 use crate::check::{Check, OwnedCheck};
 use crate::decision::Call;
@@ -17,12 +25,16 @@ const MOST_LIMITS: usize = 256;
 /// The limit that stands for all others.
 const OTHER: &str = "other";
 
-/// Counts of the calls of a limiter and its clones, by the key of the limit.
+/// Counts of the calls of a limiter and its clones, by the key of the limit and by the actor: each of these from the first
+/// time that it is read.
 #[derive(Debug)]
 pub(super) struct Meter {
     /// Differs from that of every other meter of this process.
     id: u64,
+    counts_limits: AtomicBool,
     tallies: RwLock<HashMap<Box<str>, Arc<Tally>>>,
+    counts_actors: AtomicBool,
+    actors: ArcSwapOption<Actors>,
 }
 
 /// The checks of a call under way, to be counted when it is answered.
@@ -35,14 +47,21 @@ pub(super) struct Underway {
 impl Meter {
     pub(super) fn new() -> Self {
         static IDS: AtomicU64 = AtomicU64::new(0);
-        Self { id: IDS.fetch_add(1, Ordering::Relaxed), tallies: RwLock::default() }
+        Self {
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            counts_limits: AtomicBool::new(false),
+            tallies: RwLock::default(),
+            counts_actors: AtomicBool::new(false),
+            actors: ArcSwapOption::empty(),
+        }
     }
 
     /// Counts a call that was answered. The tries of an `acquire` are not counted, but its [turn](Self::turn) is.
     pub(super) fn count(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
         match call {
             Call::Limit => self.decided(checks, answer.as_ref()),
-            Call::Refund | Call::Undo { .. } | Call::UndoDegraded { .. } if answer.is_ok() => {
+            Call::Charge if answer.is_ok() => self.charged(checks),
+            Call::Refund | Call::Undo { .. } | Call::UndoDegraded { .. } if answer.is_ok() && self.counts_limits() => {
                 for check in checks.iter().filter(|check| check.holds() && !check.observed) {
                     self.with(check.limit, |tally| tally.released.add(check.cost.saturating_sub(check.spent)));
                 }
@@ -54,7 +73,8 @@ impl Meter {
     /// Counts an `acquire` that is over.
     pub(super) fn turn(&self, checks: &[Check<'_>], answer: Result<&LimitInfo, &Error>) {
         self.decided(checks, answer);
-        if let Ok(info) = answer
+        if self.counts_limits()
+            && let Ok(info) = answer
             && let Some(check) = checks.get(info.check_index())
             && !info.blocked
             && info.wait_ms > 0
@@ -66,8 +86,9 @@ impl Meter {
         }
     }
 
-    /// The numbers of every limit, in the order of their keys.
+    /// The numbers of every limit, in the order of their keys, which are counted from now on.
     pub(super) fn read(&self) -> Vec<(String, Counted)> {
+        self.counts_limits.store(true, Ordering::Relaxed);
         let tallies = self.tallies.read().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> = tallies.iter().map(|(key, tally)| (String::from(&**key), tally.read())).collect();
         drop(tallies);
@@ -75,33 +96,65 @@ impl Meter {
         all
     }
 
+    /// The first actors, which are counted from now on.
+    pub(super) fn top(&self, count: usize) -> Top {
+        if self.actors.load().is_none() {
+            self.actors.compare_and_swap(&None::<Arc<Actors>>, Some(Arc::new(Actors::new())));
+            self.counts_actors.store(true, Ordering::Relaxed);
+        }
+        self.with_actors(|actors| actors.read(count)).unwrap_or_default()
+    }
+
+    fn counts_limits(&self) -> bool {
+        self.counts_limits.load(Ordering::Relaxed)
+    }
+
+    /// The counts by actor, where they are on. A forked child begins anew: a thread of its parent may have held a lock.
+    fn with_actors<T>(&self, then: impl FnOnce(&Actors) -> T) -> Option<T> {
+        if !self.counts_actors.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut actors = self.actors.load();
+        if !actors.as_ref()?.process.is_current_unless_forked() {
+            self.actors.compare_and_swap(&actors, Some(Arc::new(Actors::new())));
+            actors = self.actors.load();
+        }
+        actors.as_deref().map(then)
+    }
+
+    fn charged(&self, checks: &[Check<'_>]) {
+        self.with_actors(|actors| {
+            let enforced = checks.iter().filter(|check| !check.observed);
+            actors.charged(enforced.map(|check| (check.actor, check.cost)));
+        });
+    }
+
     fn decided(&self, checks: &[Check<'_>], answer: Result<&LimitInfo, &Error>) {
+        if let Ok(info) = answer {
+            self.with_actors(|actors| actors.decided(checks, info));
+        }
+        if !self.counts_limits() {
+            return;
+        }
         let Ok(info) = answer else {
             for check in checks {
                 self.with(check.limit, |tally| tally.failed.add(1));
             }
             return;
         };
-        let mut answers = info.checks().iter().peekable();
-        for (index, check) in checks.iter().enumerate() {
-            // A limit that is translated to two has two answers; a fallback may give one for all checks.
-            let (mut known, mut blocked, mut near) = (false, false, false);
-            while let Some(answer) = answers.next_if(|answer| answer.check_index() == index) {
-                (known, blocked) = (true, blocked | answer.blocked);
-                near |= answer.is_limited() && answer.remaining.saturating_mul(5) < answer.quota;
-            }
-            let denied = if known { blocked } else { info.blocked && !check.observed };
-            self.with(check.limit, |tally| match (check.observed, denied) {
+        for fate in Fate::of_each(checks, info) {
+            let check = fate.check;
+            self.with(check.limit, |tally| match (check.observed, fate.is_denied) {
                 (true, true) => tally.observed_denied.add(1),
                 (true, false) => tally.observed_allowed.add(1),
                 (false, true) => tally.denied.add(1),
                 (false, false) => {
                     tally.allowed.add(1);
-                    if near {
+                    if fate.is_near {
                         tally.near.add(1);
                     }
                     if check.holds() && !info.blocked {
-                        tally.held.add(if check.at_least > 0 { info.granted } else { check.cost });
+                        tally.held.add(fate.granted(info));
                     }
                 }
             });
