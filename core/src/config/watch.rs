@@ -1,0 +1,314 @@
+//! Documents that change while the program runs.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use super::Limits;
+use super::document::Format;
+use super::error::{Fault, LimitsError};
+use super::file::Source;
+
+/// The time from one look at a file to the next.
+const EVERY: Duration = Duration::from_secs(2);
+/// The time after which a file that has changed is read again, so that what an editor has half written does not count.
+const SETTLE: Duration = Duration::from_millis(100);
+
+impl Limits {
+    /// Reads a file now, and again every two seconds: see [`Watched`].
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn watch(path: impl AsRef<Path>) -> Result<Watched, LimitsError> {
+        Watch::new(path).start()
+    }
+}
+
+/// A change of a document that is watched.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Change {
+    /// The document is another one, and sound: from now on its definitions hold.
+    Changed(Arc<Limits>),
+    /// The document cannot be read, or is wrong: the definitions before it still hold. It is told once for each mistake.
+    Wrong(LimitsError),
+}
+
+type Listener = Box<dyn Fn(&Change) + Send + Sync>;
+
+/// A document that will be watched, with its options.
+pub struct Watch {
+    source: Source,
+    every: Duration,
+    listener: Option<Listener>,
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("source", &self.source).field("every", &self.every).finish_non_exhaustive()
+    }
+}
+
+impl Watch {
+    /// A file, in the format that its name ends with.
+    #[must_use]
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self { source: Source::new(path.as_ref()), every: EVERY, listener: None }
+    }
+
+    /// Sets the time from one look to the next; 2 s unless set, and at least 10 ms.
+    #[must_use]
+    pub fn every(mut self, time: Duration) -> Self {
+        self.every = time.max(Duration::from_millis(10));
+        self
+    }
+
+    /// Sets what is called with each change, in place of a line in the log (of the crate `tracing`, where the feature
+    /// `remote` is on).
+    #[must_use]
+    pub fn on_change(mut self, listener: impl Fn(&Change) + Send + Sync + 'static) -> Self {
+        self.listener = Some(Box::new(listener));
+        self
+    }
+
+    /// Reads the document, and starts a thread that looks at it until the last clone of the result is dropped.
+    ///
+    /// # Errors
+    /// When the document is wrong, or the system has no thread.
+    pub fn start(self) -> Result<Watched, LimitsError> {
+        let shared = self.read()?;
+        let weak = Arc::downgrade(&shared);
+        let look = move || {
+            while let Some(pause) = weak.upgrade().map(|shared| shared.pause()) {
+                thread::park_timeout(pause);
+                let shared = weak.upgrade().filter(|shared| !shared.is_over.load(Ordering::Acquire));
+                let Some(shared) = shared else { return };
+                // A panic of the listener is its own, and has been printed.
+                let _ = catch_unwind(AssertUnwindSafe(|| shared.look()));
+            }
+        };
+        let started = thread::Builder::new().name("tidegate-watch".to_owned()).spawn(look);
+        let started = started.map_err(|error| shared.source.error(vec![Fault::of_text(error.to_string())]))?;
+        Ok(Watched(Arc::new(Handle { shared, thread: Some(started.thread().clone()) })))
+    }
+
+    /// Reads the document, and leaves it to the program to [look](Watched::look) again; what the bindings use, because a
+    /// timer and a listener are of their language.
+    ///
+    /// # Errors
+    /// When the document is wrong.
+    pub fn by_hand(self) -> Result<Watched, LimitsError> {
+        Ok(Watched(Arc::new(Handle { shared: self.read()?, thread: None })))
+    }
+
+    fn read(self) -> Result<Arc<Shared>, LimitsError> {
+        let Self { source, every, listener } = self;
+        let read = source.read().map_err(|fault| source.error(vec![fault]))?;
+        let limits = Limits::read(&read.0, read.1).map_err(|faults| source.error(faults))?;
+        let seen = Seen { settled: Ok(read), latest: None, needed: BTreeSet::new() };
+        let (current, seen) = (RwLock::new(Arc::new(limits)), Mutex::new(seen));
+        Ok(Arc::new(Shared { source, every, listener, current, seen, is_over: AtomicBool::new(false) }))
+    }
+}
+
+/// A document that is watched: it is read again and again, checked as a whole, and swapped as a whole where it is another
+/// one and sound. Where it is wrong, the definitions before it stay. Clones share one document.
+///
+/// What a change of a definition means for entries is the same as for a new deployment: used units stay used.
+///
+/// A file is read each time, not asked for its age: what counts is its text. A text that is new is read twice, 100 ms apart,
+/// before it counts, so that a half-written file does not. A forked child has no thread that looks: there,
+/// [`reload`](Self::reload).
+///
+/// ```
+/// # #[cfg(feature = "toml")] {
+/// use tidegate::config::Limits;
+/// use tidegate::{Call, Limiter, Memory};
+///
+/// let path = std::env::temp_dir().join(format!("watched-{}.toml", std::process::id()));
+/// std::fs::write(&path, "api = '100/minute'")?;
+/// let limits = Limits::watch(&path)?;
+/// let limiter = Limiter::new(Memory::new());
+///
+/// let current = limits.current();
+/// let check = current.check("api", "ada").expect("a limit of this name");
+/// assert_eq!(limiter.decide_sync(&[check], Call::Limit)?.remaining, 99);
+///
+/// std::fs::write(&path, "api = '500/minute'")?;
+/// assert!(limits.reload()?);
+/// let current = limits.current();
+/// let check = current.check("api", "ada").expect("a limit of this name");
+/// assert_eq!(limiter.decide_sync(&[check], Call::Limit)?.remaining, 498);
+/// # std::fs::remove_file(&path)?;
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Watched(Arc<Handle>);
+
+struct Handle {
+    shared: Arc<Shared>,
+    thread: Option<Thread>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Release);
+        if let Some(thread) = &self.thread {
+            thread.unpark();
+        }
+    }
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Watched").field(&self.0.shared.source).finish()
+    }
+}
+
+impl Watched {
+    /// The definitions that hold now. One request takes them once, so that all its limits are of one document.
+    #[must_use]
+    pub fn current(&self) -> Arc<Limits> {
+        let current = self.0.shared.current.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&current)
+    }
+
+    /// Reads the document now, without waiting for the next look; true if other definitions hold now. The listener is
+    /// told as of every change.
+    ///
+    /// # Errors
+    /// When the document is wrong; the definitions before it still hold.
+    pub fn reload(&self) -> Result<bool, LimitsError> {
+        self.0.shared.reload()
+    }
+
+    /// Looks at the document once, as the thread does; the change, if there is one.
+    #[must_use]
+    pub fn look(&self) -> Option<Change> {
+        self.0.shared.look()
+    }
+
+    /// The time until the next [look](Self::look).
+    #[must_use]
+    pub fn pause(&self) -> Duration {
+        self.0.shared.pause()
+    }
+
+    /// Refuses every document from now on that has no limit of this name, because the program asks for it; false if there is
+    /// none now.
+    #[must_use]
+    pub fn need(&self, name: &str) -> bool {
+        let mut seen = self.0.shared.seen();
+        let is_known = self.current().get(name).is_some();
+        if is_known {
+            seen.needed.insert(name.to_owned());
+        }
+        is_known
+    }
+}
+
+struct Shared {
+    source: Source,
+    every: Duration,
+    listener: Option<Listener>,
+    current: RwLock<Arc<Limits>>,
+    seen: Mutex<Seen>,
+    /// Nobody is left who asks for its limits, so that the thread ends.
+    is_over: AtomicBool,
+}
+
+/// What a look has found: a text in a format, or a reason why there is none.
+type Text = Result<(String, Format), Fault>;
+
+struct Seen {
+    /// The last one that counted, right or wrong.
+    settled: Text,
+    /// A later one that has been read once.
+    latest: Option<Text>,
+    /// Names that every document must have.
+    needed: BTreeSet<String>,
+}
+
+impl Shared {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pause(&self) -> Duration {
+        if self.seen().latest.is_some() { self.every.min(SETTLE) } else { self.every }
+    }
+
+    fn look(&self) -> Option<Change> {
+        let mut seen = self.seen();
+        let found = self.source.read();
+        if found == seen.settled {
+            seen.latest = None;
+            return None;
+        }
+        if seen.latest.as_ref() != Some(&found) {
+            seen.latest = Some(found);
+            return None;
+        }
+        let change = self.take(&mut seen, found);
+        drop(seen);
+        self.tell(&change);
+        Some(change)
+    }
+
+    fn reload(&self) -> Result<bool, LimitsError> {
+        let mut seen = self.seen();
+        let found = self.source.read();
+        let is_new = found != seen.settled;
+        if !is_new && found.is_ok() && self.read(&seen, &found).is_ok() {
+            return Ok(false);
+        }
+        let change = self.take(&mut seen, found);
+        drop(seen);
+        if is_new {
+            self.tell(&change);
+        }
+        match change {
+            Change::Changed(_) => Ok(true),
+            Change::Wrong(error) => Err(error),
+        }
+    }
+
+    /// Lets a text count.
+    fn take(&self, seen: &mut Seen, found: Text) -> Change {
+        let read = self.read(seen, &found);
+        (seen.settled, seen.latest) = (found, None);
+        match read {
+            Ok(limits) => {
+                let limits = Arc::new(limits);
+                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&limits);
+                Change::Changed(limits)
+            }
+            Err(error) => Change::Wrong(error),
+        }
+    }
+
+    fn read(&self, seen: &Seen, found: &Text) -> Result<Limits, LimitsError> {
+        let (text, format) = found.as_ref().map_err(|fault| self.source.error(vec![fault.clone()]))?;
+        let limits = Limits::read(text, *format).map_err(|faults| self.source.error(faults))?;
+        let absent = seen.needed.iter().filter(|name| limits.get(name).is_none());
+        let faults: Vec<_> = absent.map(|name| Fault::absent(name)).collect();
+        if faults.is_empty() { Ok(limits) } else { Err(self.source.error(faults)) }
+    }
+
+    fn tell(&self, change: &Change) {
+        if let Some(listener) = &self.listener {
+            return listener(change);
+        }
+        #[cfg(feature = "remote")]
+        match change {
+            Change::Changed(_) => tracing::info!(target: "tidegate", "{}: other limits hold now", self.source),
+            Change::Wrong(error) => tracing::warn!(target: "tidegate", "the limits before still hold: {error}"),
+        }
+    }
+}
