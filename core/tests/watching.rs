@@ -95,6 +95,23 @@ fn a_document_without_a_needed_limit_is_wrong() {
 }
 
 #[test]
+fn a_limit_stays_one_that_holds_units_or_one_that_spends_them() {
+    let document =
+        Document::new("holds", "api = '100/minute'\njobs = { type = 'concurrency', max = 3, lease = 60000 }\n");
+    let watched = document.watched();
+    document.write("jobs = '100/minute'\napi = { type = 'concurrency', max = 3, lease = 60000 }\n");
+    let error = watched.reload().expect_err("other calls");
+    let errors: Vec<_> = error.errors().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        errors,
+        [
+            "jobs: must stay of type concurrency while the program runs",
+            "api: must not become of type concurrency while the program runs"
+        ]
+    );
+}
+
+#[test]
 fn a_change_keeps_what_was_used() {
     let document = Document::new("used", "api = { type = 'bucket', size = 10 }\n");
     let (watched, limiter) = (document.watched(), Limiter::new(Memory::new()));

@@ -53,7 +53,7 @@ from ._errors import (
 from ._headers import RateLimitPolicy, RateLimits, parse_headers
 from ._hold import BlockedError, Held
 from ._hold_async import AsyncHeld
-from ._limits import Limits
+from ._limits import Limits, SelectedLimits, WatchedLimits
 from ._stats import Health, Latency, Metric, Statistics
 from ._tidegate import (
     CallExplanation,
@@ -93,11 +93,13 @@ __all__ += [
     "Limits",
     "LimitsError",
     "Metric",
+    "SelectedLimits",
     "RateLimitPolicy",
     "RateLimits",
     "Statistics",
     "StoreError",
     "TidegateError",
+    "WatchedLimits",
     "__version__",
     "client_of",
     "json_schema",

@@ -66,6 +66,12 @@ impl Fault {
         Self::new(join("", name), "must be given: the program asks for it")
     }
 
+    /// A limit holds units, or spends them, where it did the other while the program ran.
+    pub(super) fn other_calls(name: &str, holds: bool) -> Self {
+        let problem = if holds { "must not become" } else { "must stay" };
+        Self::new(join("", name), format!("{problem} of type concurrency while the program runs"))
+    }
+
     /// A fault in the syntax, at a line and a column counted from 1.
     pub(super) fn of_syntax(problem: impl Into<String>, position: Option<(u64, u64)>) -> Self {
         Self { position, ..Self::of_text(problem) }

@@ -13,6 +13,7 @@ use super::Limits;
 use super::document::Format;
 use super::error::{Fault, LimitsError};
 use super::file::Source;
+use crate::limit::Limit;
 
 /// The time from one look at a file to the next.
 const EVERY: Duration = Duration::from_secs(2);
@@ -175,8 +176,7 @@ impl Watched {
     /// The definitions that hold now. One request takes them once, so that all its limits are of one document.
     #[must_use]
     pub fn current(&self) -> Arc<Limits> {
-        let current = self.0.shared.current.read().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&current)
+        self.0.shared.current()
     }
 
     /// Reads the document now, without waiting for the next look; true if other definitions hold now. The listener is
@@ -240,6 +240,11 @@ impl Shared {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn current(&self) -> Arc<Limits> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&current)
+    }
+
     fn pause(&self) -> Duration {
         if self.seen().latest.is_some() { self.every.min(SETTLE) } else { self.every }
     }
@@ -297,7 +302,12 @@ impl Shared {
         let (text, format) = found.as_ref().map_err(|fault| self.source.error(vec![fault.clone()]))?;
         let limits = Limits::read(text, *format).map_err(|faults| self.source.error(faults))?;
         let absent = seen.needed.iter().filter(|name| limits.get(name).is_none());
-        let faults: Vec<_> = absent.map(|name| Fault::absent(name)).collect();
+        let mut faults: Vec<_> = absent.map(|name| Fault::absent(name)).collect();
+        // Units are held or spent by different calls, and a program makes one of them.
+        let current = self.current();
+        let differs =
+            |(name, limit): &(&str, &Limit)| current.get(name).is_some_and(|before| before.holds() != limit.holds());
+        faults.extend(limits.iter().filter(differs).map(|(name, limit)| Fault::other_calls(name, limit.holds())));
         if faults.is_empty() { Ok(limits) } else { Err(self.source.error(faults)) }
     }
 
