@@ -83,7 +83,7 @@ fn an_actor_before_a_pattern_is_found_first_and_one_after_it_never() {
 
 #[test]
 fn every_format_has_them_at_the_top_and_beside_limits() {
-    let json = r#"{ "api": "10/s", "overrides": [{ "actor": "x", "factor": 2, "limit": null }] }"#;
+    let json = r#"{ "api": "10/s", "overrides": [{ "actor": "x", "factor": 2 }] }"#;
     let yaml = "limits: { api: 10/s }\noverrides:\n  - actor: x\n    factor: 2\n";
     let toml = "api = '10/s'\noverrides = [{ actor = 'x', factor = 2 }]";
     for (text, format) in [(json, Format::Json), (yaml, Format::Yaml), (toml, Format::Toml)] {

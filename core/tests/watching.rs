@@ -155,6 +155,44 @@ fn the_thread_tells_of_changes_and_ends_with_the_last_clone() {
     assert_eq!(changes.try_recv().err(), Some(std::sync::mpsc::TryRecvError::Disconnected));
 }
 
+#[cfg(feature = "tower")]
+#[test]
+fn a_layer_of_tower_takes_the_limits_that_hold_now() {
+    use axum::Router;
+    use serde_json::json;
+    use tidegate::tower::RateLimitLayer;
+
+    let text = "api = { type = 'bucket', size = 2, dripRate = 3600000 }\nlogin = '1/day'\n\
+                [[overrides]]\nactor = 'acme'\nlimit = 'api'\ndefinition = '3/day'\n\
+                [[overrides]]\nactor = 'monitor'\nunlimited = true\n";
+    let document = Document::new("tower", text);
+    let watched = document.watched();
+    assert!(watched.select(["api", "nobody"]).is_err());
+    let limits = watched.select(["api"]).expect("there");
+    let layer = RateLimitLayer::new(Limiter::new(Memory::new()), [])
+        .watched(limits)
+        .key(|request| request.headers.get("x-key")?.to_str().ok().map(str::to_owned));
+    let app = Router::new().fallback(|| async { "welcome" }).layer(layer);
+    crate::tower::runtime().block_on(async {
+        let address = crate::tower::serve(app).await;
+        let admitted = async |actor: &str| {
+            let mut count = 0;
+            for _ in 0..6 {
+                let answer = crate::tower::ask(address, "/", &json!({ "x-key": actor })).await;
+                count += u8::from(answer.status == 200);
+            }
+            count
+        };
+        let counts = (admitted("ada").await, admitted("acme").await, admitted("monitor").await);
+        assert_eq!(counts, (2, 3, 6));
+        document.write("login = '1/day'\n");
+        assert!(watched.reload().is_err(), "the layer asks for api");
+        document.write("api = { type = 'bucket', size = 4, dripRate = 3600000 }\n");
+        assert!(watched.reload().expect("sound"));
+        assert_eq!(admitted("ada").await, 2);
+    });
+}
+
 #[test]
 fn the_first_document_has_to_be_sound() {
     let document = Document::new("first", "api = 5\n");

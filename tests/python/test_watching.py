@@ -84,7 +84,7 @@ def test_overrides_of_a_mapping() -> None:
     entries = [
         {"actor": "ada", "limit": "login", "definition": Bucket("login", size=99)},
         {"actor": "bob", "limit": "login", "definition": {"type": "bucket", "size": 5}},
-        {"pattern": "*-bot", "factor": 2, "limit": None},
+        {"pattern": "*-bot", "factor": 2},
     ]
     limits = Limits.from_dict({"login": login, "overrides": entries})
     assert limits.check("login", "ada")[0] == Bucket("login", size=99)

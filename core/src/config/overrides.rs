@@ -192,8 +192,6 @@ impl Reading {
                 Some(field) if fields.iter().any(|(known, _)| *known == field) => {
                     faults.push(Fault::new(inside, "is given twice"));
                 }
-                // As everywhere, what is null is not given.
-                Some(_) if matches!(entry, Entry::Value(Value::Null)) => {}
                 Some(field) => fields.push((field, entry)),
             }
         }

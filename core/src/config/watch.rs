@@ -13,7 +13,10 @@ use super::Limits;
 use super::document::Format;
 use super::error::{Fault, LimitsError};
 use super::file::Source;
-use crate::limit::Limit;
+#[cfg(feature = "tower")]
+use crate::check::Check;
+use crate::error::LimitError;
+use crate::limit::{Limit, Value};
 
 /// The time from one look at a file to the next.
 const EVERY: Duration = Duration::from_secs(2);
@@ -95,7 +98,7 @@ impl Watch {
         };
         let started = thread::Builder::new().name("tidegate-watch".to_owned()).spawn(look);
         let started = started.map_err(|error| shared.source.error(vec![Fault::of_text(error.to_string())]))?;
-        Ok(Watched(Arc::new(Handle { shared, thread: Some(started.thread().clone()) })))
+        Ok(Watched::of(Handle { shared, thread: Some(started.thread().clone()) }))
     }
 
     /// Reads the document, and leaves it to the program to [look](Watched::look) again; what the bindings use, because a
@@ -104,7 +107,7 @@ impl Watch {
     /// # Errors
     /// When the document is wrong.
     pub fn by_hand(self) -> Result<Watched, LimitsError> {
-        Ok(Watched(Arc::new(Handle { shared: self.read()?, thread: None })))
+        Ok(Watched::of(Handle { shared: self.read()?, thread: None }))
     }
 
     fn read(self) -> Result<Arc<Shared>, LimitsError> {
@@ -150,7 +153,11 @@ impl Watch {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Watched(Arc<Handle>);
+pub struct Watched {
+    handle: Arc<Handle>,
+    /// The limits that were selected; none = all.
+    names: Option<Arc<[String]>>,
+}
 
 struct Handle {
     shared: Arc<Shared>,
@@ -168,7 +175,7 @@ impl Drop for Handle {
 
 impl fmt::Debug for Watched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Watched").field(&self.0.shared.source).finish()
+        f.debug_tuple("Watched").field(&self.handle.shared.source).finish()
     }
 }
 
@@ -176,7 +183,7 @@ impl Watched {
     /// The definitions that hold now. One request takes them once, so that all its limits are of one document.
     #[must_use]
     pub fn current(&self) -> Arc<Limits> {
-        self.0.shared.current()
+        self.handle.shared.current()
     }
 
     /// Reads the document now, without waiting for the next look; true if other definitions hold now. The listener is
@@ -185,31 +192,59 @@ impl Watched {
     /// # Errors
     /// When the document is wrong; the definitions before it still hold.
     pub fn reload(&self) -> Result<bool, LimitsError> {
-        self.0.shared.reload()
+        self.handle.shared.reload()
     }
 
     /// Looks at the document once, as the thread does; the change, if there is one.
     #[must_use]
     pub fn look(&self) -> Option<Change> {
-        self.0.shared.look()
+        self.handle.shared.look()
     }
 
     /// The time until the next [look](Self::look).
     #[must_use]
     pub fn pause(&self) -> Duration {
-        self.0.shared.pause()
+        self.handle.shared.pause()
+    }
+
+    /// The same document, of which a layer takes only the limits of these names. It has to have them from now on: one
+    /// without them is wrong.
+    ///
+    /// # Errors
+    /// When it has no limit of one of the names now.
+    pub fn select<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<Self, LimitError> {
+        let names: Vec<_> = names.into_iter().map(str::to_owned).collect();
+        if let Some(unknown) = names.iter().find(|name| !self.need(name)) {
+            let unknown = Value::Text(crate::error::excerpt(unknown));
+            return Err(LimitError::range("", "names", "must be names of limits", unknown));
+        }
+        Ok(Self { handle: Arc::clone(&self.handle), names: Some(names.into()) })
     }
 
     /// Refuses every document from now on that has no limit of this name, because the program asks for it; false if there is
     /// none now.
+    #[doc(hidden)]
     #[must_use]
     pub fn need(&self, name: &str) -> bool {
-        let mut seen = self.0.shared.seen();
+        let mut seen = self.handle.shared.seen();
         let is_known = self.current().get(name).is_some();
         if is_known {
             seen.needed.insert(name.to_owned());
         }
         is_known
+    }
+
+    /// The checks of an actor, of the limits that were selected or else of all, in one state of the document.
+    #[cfg(feature = "tower")]
+    pub(crate) fn checks<'a>(&self, limits: &'a Limits, actor: &'a str) -> Vec<Check<'a>> {
+        match &self.names {
+            Some(names) => names.iter().filter_map(|name| limits.check(name, actor)).collect(),
+            None => limits.checks(actor).collect(),
+        }
+    }
+
+    fn of(handle: Handle) -> Self {
+        Self { handle: Arc::new(handle), names: None }
     }
 }
 
@@ -223,7 +258,7 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// What a look has found: a text in a format, or a reason why there is none.
+/// The result of a look: a text in a format, or the reason why there is none.
 type Text = Result<(String, Format), Fault>;
 
 struct Seen {

@@ -237,9 +237,10 @@ fn override_form(types: &[Node]) -> Node {
     let text = |about: &str| described(about, vec![("type", "string".into())]);
     let mut any = vec![reference("text")];
     any.extend_from_slice(types);
+    let unkeyed = Node::Object(vec![("key", Node::Bool(false))]);
     let definition = described(
         "The definition in place of the limit, with its key.",
-        vec![("oneOf", Node::List(any)), ("anyOf", something()), ("not", required(&["key"]))],
+        vec![("oneOf", Node::List(any)), ("anyOf", something()), ("properties", unkeyed)],
     );
     let about = "The factor of the actor: 0.5 = twice the allowance, 2 = half, 0 = no limit.";
     let factor = described(about, vec![("type", "number".into()), ("minimum", Node::Number(0.0))]);

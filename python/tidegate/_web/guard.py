@@ -208,7 +208,8 @@ class Guard(Generic[R]):
         functions = [self._limits, self._key, self._skip, cost, factor]
         self.asks = self._document is not None or any(callable(function) for function in functions)
         self.is_async = any(_is_async(function) for function in functions)
-        self.holds = any(limit._holds for limit in self.definitions(""))
+        current = () if self._document is None else self.definitions("")
+        self.holds = any(limit._holds for limit in current) or (self._static is not None and self._static.holds)
         """It has limits of type concurrency, as far as they are known without a request."""
         self._is_plain = not (self.asks or self._is_shadow or self._shadow or self._candidate or self.holds)
         self.is_by_address = self._is_plain and self.key_name == "ip"
@@ -219,7 +220,6 @@ class Guard(Generic[R]):
             raise LimitError("candidate needs limits that are enforced beside it", "", "candidate", repr(candidate))
         if not isinstance(override, bool):
             raise LimitError(f"override must be True or False, got {override!r}", "", "override", repr(override))
-        current = () if self._document is None else self.definitions("")
         check_numbers(self.cost, self.factor, [*current, *(limit for one in known for limit in one.checked)])
 
     def part(self, request: R, room: KnowsActors[R], place: str, actor: object = ASK) -> Part | None:
