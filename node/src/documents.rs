@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use napi::bindgen_prelude::{Either, Either3, Unknown};
+use napi::bindgen_prelude::{AsyncTask, Either, Either3, Unknown};
+use napi::{Env, Task};
 use napi_derive::napi;
 use tidegate::config::{Change, Format, Limits, LimitsError, Watch};
 use tidegate::ffi::{self, Entry};
@@ -169,6 +170,26 @@ impl From<LimitsError> for DocumentFailure {
     }
 }
 
+/// One look at a document.
+pub(crate) struct Look(tidegate::config::Watched);
+
+impl Task for Look {
+    type Output = Option<Change>;
+    type JsValue = Option<Either<Document, DocumentFailure>>;
+
+    fn compute(&mut self) -> napi::Result<Self::Output> {
+        Ok(self.0.look())
+    }
+
+    fn resolve(&mut self, _: Env, change: Self::Output) -> napi::Result<Self::JsValue> {
+        Ok(match change {
+            Some(Change::Changed(limits)) => Some(Either::A(Document(limits))),
+            Some(Change::Wrong(error)) => Some(Either::B(error.into())),
+            _ => None,
+        })
+    }
+}
+
 /// A document that is watched; JavaScript has the timer.
 #[napi]
 pub(crate) struct Watched(tidegate::config::Watched);
@@ -182,9 +203,10 @@ pub(crate) fn watch_limits(path: Unknown<'_>, every: f64) -> Either3<Watched, Do
     };
     let every = Duration::try_from_secs_f64(every / 1000.0).unwrap_or(Duration::MAX);
     // JavaScript tells of changes itself.
-    match Watch::new(path).every(every).on_change(|_| {}).by_hand() {
-        Ok(watched) => Either3::A(Watched(watched)),
-        Err(error) => Either3::B(error.into()),
+    match Watch::open(&path).map(|watch| watch.every(every).on_change(|_| {}).by_hand()) {
+        Ok(Ok(watched)) => Either3::A(Watched(watched)),
+        Ok(Err(error)) => Either3::B(error.into()),
+        Err(error) => Either3::C(*Box::<Failure>::from(error)),
     }
 }
 
@@ -197,14 +219,10 @@ impl Watched {
         Document(self.0.current())
     }
 
-    /// Looks once: another document, the faults of one that is wrong, each once, or nothing.
+    /// Looks once, on a thread beside: another document, the faults of one that is wrong, each once, or nothing.
     #[napi(catch_unwind)]
-    pub fn look(&self) -> Option<Either<Document, DocumentFailure>> {
-        match self.0.look()? {
-            Change::Changed(limits) => Some(Either::A(Document(limits))),
-            Change::Wrong(error) => Some(Either::B(error.into())),
-            _ => None,
-        }
+    pub fn look(&self) -> AsyncTask<Look> {
+        AsyncTask::new(Look(self.0.clone()))
     }
 
     /// Reads now: another document, its faults, or nothing.

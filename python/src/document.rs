@@ -117,13 +117,17 @@ pub(crate) struct Watched(tidegate::config::Watched);
 #[pymethods]
 impl Watched {
     #[new]
-    #[pyo3(signature = (path, every, /))]
-    #[expect(clippy::needless_pass_by_value, reason = "what Python's path becomes")]
-    fn new(py: Python<'_>, path: PathBuf, every: f64) -> PyResult<Self> {
+    #[pyo3(signature = (source, every, /))]
+    fn new(source: &Bound<'_, PyAny>, every: f64) -> PyResult<Self> {
         let every = Duration::try_from_secs_f64(every).unwrap_or(Duration::MAX);
+        let text = source.cast::<PyString>().ok().and_then(|text| text.to_cow().ok());
+        let watch = match text.filter(|text| text.contains("://")) {
+            Some(url) => Watch::open(&url).map_err(limit_error)?,
+            None => Watch::new(source.extract::<PathBuf>()?),
+        };
         // Python tells of changes itself.
-        let watch = Watch::new(&path).every(every).on_change(|_| {});
-        py.detach(|| watch.by_hand()).map(Self).map_err(limits_error)
+        let watch = watch.every(every).on_change(|_| {});
+        source.py().detach(|| watch.by_hand()).map(Self).map_err(limits_error)
     }
 
     /// The document that holds now.
@@ -150,6 +154,12 @@ impl Watched {
     #[pyo3(signature = (name, /))]
     fn need(&self, name: &str) -> bool {
         self.0.need(name)
+    }
+
+    /// The place of the document, without what is secret.
+    #[getter]
+    fn name(&self) -> String {
+        self.0.name()
     }
 
     /// Seconds until the next look.

@@ -55,7 +55,7 @@ class Limits(Mapping[str, Limit]):
 
     @staticmethod
     def watch(
-        path: str | os.PathLike[str],
+        source: str | os.PathLike[str],
         *,
         every: float | timedelta = 2.0,
         on_change: Callable[[WatchedLimits], object] | None = None,
@@ -63,9 +63,13 @@ class Limits(Mapping[str, Limit]):
     ) -> WatchedLimits:
         """Read a file now, and look every so many seconds if it is another one; see ``WatchedLimits``.
 
-        ``on_change`` is called when other limits hold, ``on_error`` when a document cannot be read or is wrong, once for
-        each mistake, in the thread that looks. Both are logged as well. Raises ``LimitsError`` where the first document
-        is wrong, and ``LimitError`` where ``every`` is not above 0.
+        A text under a key of Redis or Valkey is watched too: the URL of the server, a ``/``, and the key, which ends as
+        the name of a file, such as ``"redis://localhost:6379/0/limits.toml"``. In a key ``/``, ``?`` and ``%`` are
+        percent-encoded.
+
+        ``on_change`` is called when other limits hold, ``on_error`` when a document cannot be read or is wrong, once
+        for each mistake, in the thread that looks. Both are logged as well. Raises ``LimitsError`` where the first
+        document is wrong, and ``LimitError`` where ``every`` is not above 0.
 
         >>> import os, tempfile
         >>> from tidegate import Limits
@@ -76,7 +80,7 @@ class Limits(Mapping[str, Limit]):
         ...     limits["api"]
         TokenBucket('api', count=100, period=60000)
         """
-        return WatchedLimits._started(path, every, on_change, on_error)
+        return WatchedLimits._started(source, every, on_change, on_error)
 
     @classmethod
     def from_text(cls, text: str, format: Literal["json", "toml", "yaml"]) -> Limits:
@@ -151,7 +155,7 @@ class Limits(Mapping[str, Limit]):
         there is no limit of one of the names.
 
         >>> from tidegate import Limits
-        >>> limits = Limits.from_text("api: 100/minute\\nlogin: 5/minute", "yaml")
+        >>> limits = Limits.from_dict({"api": "100/minute", "login": "5/minute"})
         >>> limits.select("login")
         <SelectedLimits login>
         """
@@ -243,20 +247,24 @@ class WatchedLimits(Limits):
     """Limits of a document that may change while the program runs: always those that hold now.
 
     The document is read again and again. Where it is another one, it is checked as a whole, and all of its limits and
-    overrides hold from then on. Where it is wrong, those before it stay. ``docs/changing.md`` says what a change means for
-    units that are used. A text that is new is read twice, 100 ms apart, before it counts, so that a half-written file does
-    not.
+    overrides hold from then on. Where it is wrong, those before it stay. Units that were used stay used. A text that is
+    new is read twice, 100 ms apart, before it counts, so that a half-written file does not.
 
     A daemon thread looks, which ``close`` ends, and which begins anew in a forked child. A pickle has the limits that
     hold now, and is not watched.
     """
 
-    __slots__ = ("_closed", "_on_change", "_on_error", "_path", "_watched")
+    __slots__ = ("_closed", "_name", "_on_change", "_on_error", "_watched")
+    _closed: bool
+    _on_change: Callable[[WatchedLimits], object] | None
+    _on_error: Callable[[LimitsError], object] | None
+    _name: str
+    _watched: _Watched
 
     @classmethod
     def _started(
         cls,
-        path: str | os.PathLike[str],
+        source: str | os.PathLike[str],
         every: float | timedelta,
         on_change: Callable[[WatchedLimits], object] | None,
         on_error: Callable[[LimitsError], object] | None,
@@ -268,8 +276,8 @@ class WatchedLimits(Limits):
             if function is not None and not callable(function):
                 raise LimitError(f"{name} must be a function, got {function!r}", "", name, repr(function))
         watched: WatchedLimits = object.__new__(cls)
-        watched._path = os.fspath(path)
-        watched._watched = _Watched(path, float(seconds))
+        watched._watched = _Watched(source, float(seconds))
+        watched._name = watched._watched.name
         watched._document = watched._watched.current()
         watched._on_change, watched._on_error = on_change, on_error
         watched._closed = False
@@ -300,7 +308,7 @@ class WatchedLimits(Limits):
         try:
             self._take(self._watched.look())
         except LimitsError as error:
-            extra = {"event": "limits-wrong", "source": self._path}
+            extra = {"event": "limits-wrong", "source": self._name}
             _log.warning("the limits before still hold: %s", error, extra=extra)
             self._call(self._on_error, error)
         return self._watched.pause
@@ -309,8 +317,8 @@ class WatchedLimits(Limits):
         if document is None:
             return False
         self._document = document
-        extra = {"event": "limits-changed", "source": self._path}
-        _log.info("%s: other limits hold now", self._path, extra=extra)
+        extra = {"event": "limits-changed", "source": self._name}
+        _log.info("%s: other limits hold now", self._name, extra=extra)
         self._call(self._on_change, self)
         return True
 
@@ -331,4 +339,4 @@ class WatchedLimits(Limits):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<WatchedLimits of {self._path}: {self._document.named!r}>"
+        return f"<WatchedLimits of {self._name}: {self._document.named!r}>"

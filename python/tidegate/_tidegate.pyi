@@ -1451,7 +1451,7 @@ class _Document:
 class _Watched:
     """A document that is watched; Python has the thread that looks."""
 
-    def __new__(cls, path: str | PathLike[str], every: float, /) -> Self: ...
+    def __new__(cls, source: str | PathLike[str], every: float, /) -> Self: ...
     def current(self) -> _Document:
         """The document that holds now."""
 
@@ -1463,6 +1463,10 @@ class _Watched:
 
     def need(self, name: str, /) -> bool:
         """Refuses documents without a limit of this name; false where there is none now."""
+
+    @property
+    def name(self) -> str:
+        """The place of the document, without what is secret."""
 
     @property
     def pause(self) -> float:

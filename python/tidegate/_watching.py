@@ -51,8 +51,9 @@ class Watching:
 
     def end(self) -> None:
         """Look no more: a daemon thread must not run when the interpreter ends."""
-        with self._busy:
-            self._is_over = True
+        self._is_over = True
+        # A server that does not answer must not keep a program from its end.
+        self._busy.acquire(timeout=1.0)
 
 
 # Seconds until the first look, which says when the next one is.

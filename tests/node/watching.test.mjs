@@ -166,7 +166,14 @@ test('a mistake that nobody listens to is a warning', async () => {
 
 test('options are checked, and so is the first document', () => {
   const path = written()
-  for (const options of [{ every: 0 }, { every: '5' }, { every: Number.NaN }, { onChange: 5 }, { onError: {} }, { evry: 5 }]) {
+  for (const options of [
+    { every: 0 },
+    { every: '5' },
+    { every: Number.NaN },
+    { onChange: 5 },
+    { onError: {} },
+    { evry: 5 },
+  ]) {
     assert.throws(() => Limits.watch(path, options), LimitError, JSON.stringify(options))
   }
   assert.throws(() => Limits.watch(join(folder, 'nowhere.toml')), LimitsError)

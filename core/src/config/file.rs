@@ -1,5 +1,6 @@
-//! Files of documents.
+//! The places from which documents are read.
 
+use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -10,38 +11,66 @@ use super::error::{Fault, LimitsError};
 /// The largest document, in bytes: far more than is written by hand.
 pub(crate) const LARGEST: u64 = 8 << 20;
 
-/// The file of a document.
-#[derive(Debug)]
+/// Reads the bytes of a document, at most one more than [`LARGEST`]; else says why not.
+pub(crate) type Reader = Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>;
+
+/// The place of a document.
 pub(super) struct Source {
-    path: PathBuf,
+    /// The place as errors name it.
+    name: String,
     /// The format that its name ends with.
     format: Option<Format>,
+    from: From,
+}
+
+enum From {
+    File(PathBuf),
+    Elsewhere(Reader),
 }
 
 impl Source {
     pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), format: Format::of(path) }
+        let name = crate::error::excerpt(&path.display().to_string());
+        Self { name, format: Format::of(path), from: From::File(path.to_owned()) }
+    }
+
+    #[cfg(feature = "redis")]
+    pub(super) fn elsewhere(name: String, reader: Reader) -> Self {
+        Self { format: Format::of(&name), name, from: From::Elsewhere(reader) }
+    }
+
+    /// It may be read while it is being written.
+    pub(super) const fn may_be_half_written(&self) -> bool {
+        matches!(self.from, From::File(_))
     }
 
     /// Its text, with its format.
     pub(super) fn read(&self) -> Result<(String, Format), Fault> {
         let format = self.format.ok_or_else(|| Fault::of_text("must end with .json, .toml, .yaml or .yml"))?;
-        let mut bytes = Vec::new();
-        let file = File::open(&self.path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
-        file.map_err(|error| Fault::of_text(format!("cannot be read: {error}")))?;
+        let read = match &self.from {
+            From::File(path) => bytes_of(path).map_err(|error| error.to_string()),
+            From::Elsewhere(reader) => reader(),
+        };
+        let bytes = read.map_err(|error| Fault::of_text(format!("cannot be read: {error}")))?;
         let text = String::from_utf8(bytes)
             .map_err(|error| Fault::of_text(format!("is not UTF-8 from byte {}", error.utf8_error().valid_up_to())))?;
         Ok((text, format))
     }
 
-    /// An error that names the file.
+    /// An error that names the place.
     pub(super) fn error(&self, faults: Vec<Fault>) -> LimitsError {
-        LimitsError::new(self.to_string(), faults)
+        LimitsError::new(self.name.clone(), faults)
     }
 }
 
-impl std::fmt::Display for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&crate::error::excerpt(&self.path.display().to_string()))
+fn bytes_of(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
     }
 }

@@ -12,8 +12,9 @@ use std::time::Duration;
 use super::Limits;
 use super::document::Format;
 use super::error::{Fault, LimitsError};
+#[cfg(feature = "redis")]
+use super::file::Reader;
 use super::file::Source;
-#[cfg(feature = "tower")]
 use crate::check::Check;
 use crate::error::LimitError;
 use crate::limit::{Limit, Value};
@@ -54,7 +55,10 @@ pub struct Watch {
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("source", &self.source).field("every", &self.every).finish_non_exhaustive()
+        f.debug_struct("Watch")
+            .field("source", &self.source.to_string())
+            .field("every", &self.every)
+            .finish_non_exhaustive()
     }
 }
 
@@ -63,6 +67,12 @@ impl Watch {
     #[must_use]
     pub fn new(path: impl AsRef<Path>) -> Self {
         Self { source: Source::new(path.as_ref()), every: EVERY, listener: None }
+    }
+
+    /// A document that is read in another way; its name ends as that of a file.
+    #[cfg(feature = "redis")]
+    pub(crate) fn elsewhere(name: String, reader: Reader) -> Self {
+        Self { source: Source::elsewhere(name, reader), every: EVERY, listener: None }
     }
 
     /// Sets the time from one look to the next; 2 s unless set, and at least 10 ms.
@@ -116,7 +126,15 @@ impl Watch {
         let limits = Limits::read(&read.0, read.1).map_err(|faults| source.error(faults))?;
         let seen = Seen { settled: Ok(read), latest: None, needed: BTreeSet::new() };
         let (current, seen) = (RwLock::new(Arc::new(limits)), Mutex::new(seen));
-        Ok(Arc::new(Shared { source, every, listener, current, seen, is_over: AtomicBool::new(false) }))
+        Ok(Arc::new(Shared {
+            source,
+            every,
+            listener,
+            current,
+            seen,
+            is_over: AtomicBool::new(false),
+            reading: Mutex::new(()),
+        }))
     }
 }
 
@@ -175,7 +193,7 @@ impl Drop for Handle {
 
 impl fmt::Debug for Watched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Watched").field(&self.handle.shared.source).finish()
+        f.debug_tuple("Watched").field(&self.name()).finish()
     }
 }
 
@@ -184,6 +202,12 @@ impl Watched {
     #[must_use]
     pub fn current(&self) -> Arc<Limits> {
         self.handle.shared.current()
+    }
+
+    /// The place of the document as errors name it: the path of a file, or the URL of a key without what is secret.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.handle.shared.source.to_string()
     }
 
     /// Reads the document now, without waiting for the next look; true if other definitions hold now. The listener is
@@ -234,9 +258,10 @@ impl Watched {
         is_known
     }
 
-    /// The checks of an actor, of the limits that were selected or else of all, in one state of the document.
-    #[cfg(feature = "tower")]
-    pub(crate) fn checks<'a>(&self, limits: &'a Limits, actor: &'a str) -> Vec<Check<'a>> {
+    /// The checks of an actor, of the limits that were [selected](Self::select) or else of all; `limits` are those that
+    /// [hold now](Self::current).
+    #[must_use]
+    pub fn checks<'a>(&self, limits: &'a Limits, actor: &'a str) -> Vec<Check<'a>> {
         match &self.names {
             Some(names) => names.iter().filter_map(|name| limits.check(name, actor)).collect(),
             None => limits.checks(actor).collect(),
@@ -254,6 +279,8 @@ struct Shared {
     listener: Option<Listener>,
     current: RwLock<Arc<Limits>>,
     seen: Mutex<Seen>,
+    /// Held while the document is read, which may take a while, so that a text never counts after a later one.
+    reading: Mutex<()>,
     /// Nobody is left who asks for its limits, so that the thread ends.
     is_over: AtomicBool,
 }
@@ -275,6 +302,10 @@ impl Shared {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn alone(&self) -> MutexGuard<'_, ()> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn current(&self) -> Arc<Limits> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&current)
@@ -285,31 +316,33 @@ impl Shared {
     }
 
     fn look(&self) -> Option<Change> {
-        let mut seen = self.seen();
+        let alone = self.alone();
         let found = self.source.read();
+        let mut seen = self.seen();
         if found == seen.settled {
             seen.latest = None;
             return None;
         }
-        if seen.latest.as_ref() != Some(&found) {
+        if self.source.may_be_half_written() && seen.latest.as_ref() != Some(&found) {
             seen.latest = Some(found);
             return None;
         }
         let change = self.take(&mut seen, found);
-        drop(seen);
+        drop((seen, alone));
         self.tell(&change);
         Some(change)
     }
 
     fn reload(&self) -> Result<bool, LimitsError> {
-        let mut seen = self.seen();
+        let alone = self.alone();
         let found = self.source.read();
+        let mut seen = self.seen();
         let is_new = found != seen.settled;
         if !is_new && found.is_ok() && self.read(&seen, &found).is_ok() {
             return Ok(false);
         }
         let change = self.take(&mut seen, found);
-        drop(seen);
+        drop((seen, alone));
         if is_new {
             self.tell(&change);
         }

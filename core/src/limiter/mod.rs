@@ -12,6 +12,8 @@ mod beside_block;
 mod calls;
 mod checks;
 mod counting;
+#[cfg(feature = "redis")]
+mod document;
 mod line;
 mod memory;
 #[cfg(feature = "remote")]

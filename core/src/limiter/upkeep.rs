@@ -122,6 +122,16 @@ impl Limiter {
             Store::Shared(shared) => done(shared.clear()),
         }
     }
+
+    /// What programs keep at the store's server under a key of their own, at most so many bytes; blocks this thread.
+    pub(super) fn value_sync(&self, key: &str, most: u64) -> Result<Option<Vec<u8>>, Error> {
+        let (answered, answer) = sync_channel(1);
+        match &self.store {
+            Store::Remote(remote) => remote.start_value(key, most, move |value| drop(answered.send(value))),
+            _ => return Ok(None),
+        }
+        wait(&answer)
+    }
 }
 
 /// A host that is answered once, even if the task that works for it ends by a panic or with its runtime.

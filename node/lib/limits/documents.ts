@@ -1,7 +1,13 @@
 import { fileURLToPath } from 'node:url'
 import { answered, knownOptions, LimitsError, outOfRange, wrongType } from '../errors.js'
-import { type DocumentFailure, type Failure, type NativeDocument, type NativeWatched, native } from '../native/native.js'
-import { clearTimeout, setTimeout } from '../time/timers.js'
+import {
+  type DocumentFailure,
+  type Failure,
+  type NativeDocument,
+  type NativeWatched,
+  native,
+} from '../native/native.js'
+import { clearTimeout, setImmediate, setTimeout } from '../time/timers.js'
 import type { Limit } from './definition-cache.js'
 import type { Definition } from './definitions.js'
 import { Document, type Found } from './document.js'
@@ -35,6 +41,7 @@ type Unnamed<D> = D extends Definition ? Omit<D, 'key'> : never
 
 let documentOf: (limits: Limits) => Document
 let replace: (limits: Limits, document: Document) => void
+let isOver: (limits: WatchedLimits | undefined) => boolean
 
 /** The engine's document, if it is sound. */
 function sound(read: NativeDocument | DocumentFailure | Failure): NativeDocument {
@@ -119,7 +126,9 @@ export class Limits implements Iterable<[name: string, limit: Limit]> {
   }
 
   /**
-   * Reads a file now, and looks every two seconds if it is another one: see {@link WatchedLimits}.
+   * Reads a file now, and looks every two seconds if it is another one: see {@link WatchedLimits}. A text under a key of
+   * Redis or Valkey is watched too: the URL of the server, a `/`, and the key, which ends as the name of a file, such as
+   * `'redis://localhost:6379/0/limits.toml'`. In a key `/`, `?` and `%` are percent-encoded.
    *
    * @throws {@link LimitsError} with all errors in it, where the first document is wrong.
    *
@@ -141,8 +150,8 @@ export class Limits implements Iterable<[name: string, limit: Limit]> {
    * limits.close()
    * ```
    */
-  static watch(path: string | URL, options: WatchOptions = {}): WatchedLimits {
-    return WatchedLimits.started(path, options)
+  static watch(source: string | URL, options: WatchOptions = {}): WatchedLimits {
+    return WatchedLimits.started(source, options)
   }
 
   static #from(read: NativeDocument | DocumentFailure | Failure): Limits {
@@ -296,8 +305,12 @@ export class WatchedLimits extends Limits {
     WatchedLimits.#lookLater(new WeakRef(this), watched)
   }
 
+  static {
+    isOver = (limits) => limits === undefined || limits.#isClosed
+  }
+
   /** @internal */
-  static started(path: string | URL, given: WatchOptions): WatchedLimits {
+  static started(source: string | URL, given: WatchOptions): WatchedLimits {
     const options = knownOptions(given, WATCH_OPTIONS, 'a watch') as WatchOptions
     const { every = 2000, onChange, onError } = options
     if (typeof every !== 'number') throw wrongType('', 'every', 'must be a number', every)
@@ -305,43 +318,48 @@ export class WatchedLimits extends Limits {
     for (const [name, value] of Object.entries({ onChange, onError })) {
       if (value !== undefined && typeof value !== 'function') throw wrongType('', name, 'must be a function', value)
     }
-    const read = native.watchLimits(path instanceof URL ? fileURLToPath(path) : path, every)
+    const isFile = source instanceof URL && source.protocol === 'file:'
+    const read = native.watchLimits(
+      isFile ? fileURLToPath(source) : source instanceof URL ? source.href : source,
+      every,
+    )
     if ('errors' in read) throw new LimitsError(read)
     return new WatchedLimits(answered(read), options)
   }
 
-  /** The timer holds no limits that nobody else has. */
+  /** The timer, and a look, hold no limits that nobody else has. */
   static #lookLater(known: WeakRef<WatchedLimits>, watched: NativeWatched): void {
-    const timer = setTimeout(
-      () => {
-        const limits = known.deref()
-        if (limits === undefined || limits.#isClosed) return
-        try {
-          limits.#look()
-        } finally {
-          WatchedLimits.#lookLater(known, watched)
-        }
-      },
-      Math.min(watched.pause(), LONGEST_TIMER),
-    )
+    const told = (found: NativeDocument | DocumentFailure | null): void => {
+      const limits = known.deref()
+      if (limits === undefined || isOver(limits)) return
+      WatchedLimits.#lookLater(known, watched)
+      limits.#tell(found)
+    }
+    const look = (): void => {
+      if (!isOver(known.deref())) watched.look().then(told)
+    }
+    const timer = setTimeout(look, Math.min(watched.pause(), LONGEST_TIMER))
     timer.unref()
     const limits = known.deref()
     if (limits !== undefined) limits.#timer = timer
   }
 
-  #look(): void {
-    const found = this.#watched.look()
+  #tell(found: NativeDocument | DocumentFailure | null): void {
     if (found === null) return
-    if (!('errors' in found)) return this.#take(found)
+    // Later, so that an error of a listener is one of the program's, and of no promise.
+    if (!('errors' in found)) {
+      replace(this, new Document(found))
+      setImmediate(() => this.#options.onChange?.(this))
+      return
+    }
     const error = new LimitsError(found)
-    if (this.#options.onError !== undefined) return this.#options.onError(error)
+    const { onError } = this.#options
+    if (onError !== undefined) {
+      setImmediate(() => onError(error))
+      return
+    }
     const message = `the limits before still hold: ${error.message}`
     process.emitWarning(message, { type: 'TidegateWarning', code: 'TIDEGATE_LIMITS_WRONG' })
-  }
-
-  #take(found: NativeDocument): void {
-    replace(this, new Document(found))
-    this.#options.onChange?.(this)
   }
 
   override select(...names: string[]): SelectedLimits {
@@ -358,7 +376,8 @@ export class WatchedLimits extends Limits {
   reload(): boolean {
     const found = this.#watched.reload()
     if (found === null) return false
-    this.#take(sound(found))
+    replace(this, new Document(sound(found)))
+    this.#options.onChange?.(this)
     return true
   }
 

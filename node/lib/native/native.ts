@@ -41,8 +41,9 @@ export interface NativeDocument {
 /** A document that is watched. */
 export interface NativeWatched {
   current(): NativeDocument
-  /** Another document, the faults of one that is wrong, each once, or nothing. */
-  look(): NativeDocument | DocumentFailure | null
+  /** Another document, the faults of one that is wrong, each once, or nothing; looked for on a thread beside. */
+  look(): Promise<NativeDocument | DocumentFailure | null>
+  /** The same, read now and here, whether or not the mistake is known. */
   reload(): NativeDocument | DocumentFailure | null
   /** Refuses documents without a limit of this name. */
   need(name: string): boolean

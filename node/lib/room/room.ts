@@ -30,6 +30,7 @@ import { actorText, asked, estimated, hasChosenCost, ofRequest } from './request
 import { APP, Place } from './route-names.js'
 import {
   type Actor,
+  checkOf,
   type LimitsOfRequest,
   needsName,
   present,
@@ -330,14 +331,12 @@ export class Room<Request> implements Gates {
   }
 
   #check(request: Request, rule: ReadyRule<Request>): Later<Check> {
-    const { limit, cost, factor } = rule
+    const { cost, factor } = rule
     const actor = this.#actor(request, rule.key)
     const costs = typeof cost === 'function' ? estimated(cost, request) : cost
     const scale = typeof factor === 'function' ? asked(factor, request) : factor
     return after(all<unknown>([actor, costs, scale]), ([actor, cost, factor]) => {
-      if (rule.find === undefined) return { limit, actor, cost, factor } as Check
-      const found = rule.find(actor as string)
-      return { limit: found.limit, actor, cost, factor: found.factor === 1 ? factor : (factor as number) * found.factor } as Check
+      return checkOf(rule, actor as string, cost as number, factor as number)
     })
   }
 

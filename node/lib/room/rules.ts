@@ -1,6 +1,7 @@
 /* The limits of a room, read once: definitions and texts become checked limits, each with its key, cost and factor. */
 
 import { knownOptions, outOfRange, wrongType } from '../errors.js'
+import type { Check } from '../limiter/parts.js'
 import { compiled, type Limit } from '../limits/definition-cache.js'
 import type { Definition } from '../limits/definitions.js'
 import type { ChosenLimits, Found } from '../limits/documents.js'
@@ -93,6 +94,13 @@ export function rulesOfDocument<Request>(
   const limits = names.map((name) => document.limit(name))
   const rules = withCandidate(rulesOf(limits, '', settings), candidate)
   return rules.map((rule, at) => ({ ...rule, find: (actor) => document.find(names[at] as string, actor) }))
+}
+
+/** The check of an actor: with the override of the document that the limit is of. */
+export function checkOf({ limit, find }: ReadyRule<never>, actor: string, cost: number, factor: number): Check {
+  if (find === undefined) return { limit, actor, cost, factor }
+  const found = find(actor)
+  return { limit: found.limit, actor, cost, factor: found.factor === 1 ? factor : factor * found.factor }
 }
 
 /** True if one of these limits is text that needs the name of its room. */

@@ -49,8 +49,8 @@ Given: TypeAlias = "T | Awaitable[T]"
 Limits: TypeAlias = (
     "Written | Sequence[Written] | Document | SelectedLimits | Callable[[R], Given[Written | Sequence[Written] | None]]"
 )
-"""A limit, a text, a list of them, a document or some of its limits, or a function of the request that returns a limit, a
-text or a list; ``None`` limits nothing."""
+"""A limit, a text, a list of them, a document or some of its limits, or a function of the request that returns a limit,
+a text or a list; ``None`` limits nothing."""
 
 # Limits that functions returned, kept compiled by what they returned.
 MOST_CHOICES = 1024
@@ -187,9 +187,11 @@ class Guard(Generic[R]):
         self._limits = limits if callable(limits) else None
         self._document = limits if isinstance(limits, Document | SelectedLimits) else None
         """Limits that depend on the actor, and may change."""
-        self._static = None
-        if self._limits is None and self._document is None:
-            self._static = Definitions("limits", limits, name)
+        self._static = (
+            None
+            if callable(limits) or isinstance(limits, Document | SelectedLimits)
+            else Definitions("limits", limits, name)
+        )
         self._choices: dict[Any, Definitions] = {}
         # In shadow mode the limits keep their entries, so that they can be enforced later as they stand.
         self._is_shadow = shadow is True

@@ -35,6 +35,15 @@ impl Remote {
         self.work(|session| self.store.backend.clear(session, &self.name), done);
     }
 
+    pub(crate) fn start_value(
+        &self,
+        key: &str,
+        most: u64,
+        done: impl FnOnce(Result<Option<Vec<u8>>, Error>) + Send + 'static,
+    ) {
+        self.work(|session| self.store.backend.value(session, key, most), done);
+    }
+
     /// Works on the process's own runtime: a caller's need not be one that can.
     fn work<T: Send + 'static>(
         &self,

@@ -51,6 +51,11 @@ impl Backend for Settings {
         Box::pin(async move { upkeep.clear(&namespace).await })
     }
 
+    fn value(&self, session: Session, key: &str, most: u64) -> Work<Option<Vec<u8>>> {
+        let (upkeep, key) = (Upkeep::new(self, session), key.to_owned());
+        Box::pin(async move { upkeep.value(&key, most).await })
+    }
+
     fn key(&self, name: EntryName<'_>) -> Key {
         self.layout().key(name)
     }

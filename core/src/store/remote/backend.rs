@@ -44,6 +44,14 @@ pub trait Backend: Send + Sync + 'static {
     /// Removes every entry of a namespace; the result is the number of entries that were removed.
     fn clear(&self, session: Session, namespace: &str) -> Work<u64>;
 
+    /// Reads what programs keep under a key of their own, such as a document of limits: at most so many bytes of it; nothing
+    /// where there is no such key.
+    fn value(&self, session: Session, key: &str, most: u64) -> Work<Option<Vec<u8>>> {
+        let _ = (session, key, most);
+        let kind = self.kind();
+        Box::pin(async move { Err(StoreError::new(Failure::Other).because(format!("{kind} keeps no documents"))) })
+    }
+
     /// The name of an entry.
     fn key(&self, name: EntryName<'_>) -> Key {
         name.to_key()
