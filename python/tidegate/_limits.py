@@ -218,7 +218,13 @@ class Limits(Mapping[str, Limit]):
 
 
 class SelectedLimits:
-    """Some limits of a document, as ``Limits.select`` returns them."""
+    """Some limits of a document, as ``Limits.select`` returns them.
+
+    >>> from tidegate import Limits
+    >>> selected = Limits.from_dict({"api": "100/minute", "login": "5/minute"}).select("login")
+    >>> list(selected), selected.values()
+    (['login'], [TokenBucket('login', count=5, period=60000)])
+    """
 
     __slots__ = ("_limits", "_names")
 
@@ -252,6 +258,18 @@ class WatchedLimits(Limits):
 
     A daemon thread looks, which ``close`` ends, and which begins anew in a forked child. A pickle has the limits that
     hold now, and is not watched.
+
+    >>> import os, tempfile
+    >>> from tidegate import Limits
+    >>> path = os.path.join(tempfile.mkdtemp(), "limits.json")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write('{"api": "100/minute"}')
+    >>> limits = Limits.watch(path)
+    >>> with open(path, "w") as file:
+    ...     _ = file.write('{"api": "500/minute"}')
+    >>> limits.reload(), limits["api"]
+    (True, TokenBucket('api', count=500, period=60000))
+    >>> limits.close()
     """
 
     __slots__ = ("_closed", "_name", "_on_change", "_on_error", "_watched")
@@ -296,6 +314,7 @@ class WatchedLimits(Limits):
         self._closed = True
 
     def select(self, *names: str) -> SelectedLimits:
+        """Some of these limits, which every later document has to have; see ``Limits.select``."""
         selected = super().select(*names)
         for name in names:
             self._watched.need(name)

@@ -10,6 +10,7 @@ import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { bucket, LimitError, Limiter, Limits, LimitsError, SelectedLimits, WatchedLimits } from 'tidegate'
+import { RedisServer } from './server.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'tidegate-watch-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -162,6 +163,30 @@ test('a mistake that nobody listens to is a warning', async () => {
   assert.deepEqual([warning.name, warning.code], ['TidegateWarning', 'TIDEGATE_LIMITS_WRONG'])
   limits.close()
   clearInterval(keep)
+})
+
+test('a text under a key of a server is watched', async () => {
+  const server = await RedisServer.start()
+  await server.command('SET', 'limits.toml', "api = '100/minute'")
+  const source = `${server.url}/limits.toml`
+  let tell
+  const next = () =>
+    new Promise((resolve) => {
+      tell = resolve
+    })
+  let told = next()
+  const limits = watched(source, { every: 20, onChange: (what) => tell(what), onError: (what) => tell(what) })
+  assert.equal(limits.get('api').count, 100)
+  const keep = setInterval(() => {}, 1000)
+  await server.command('SET', 'limits.toml', "api = '5/s'")
+  assert.equal(await told, limits)
+  assert.equal(limits.get('api').count, 5)
+  told = next()
+  await server.command('DEL', 'limits.toml')
+  assert.match((await told).message, /there is no such key/)
+  limits.close()
+  clearInterval(keep)
+  assert.throws(() => Limits.watch(new URL(server.url)), LimitError)
 })
 
 test('options are checked, and so is the first document', () => {

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from server import RedisServer
 from tidegate import Bucket, Limiter, LimitError, Limits, LimitsError, TokenBucket, WatchedLimits
 
 # Long, for a machine that is busy with other work.
@@ -195,6 +196,24 @@ def test_limits_that_nobody_has_are_watched_no_more(path: Path) -> None:
     del watched
     gc.collect()
     wait_for(lambda: known() is None)
+
+
+def test_a_text_under_a_key_of_a_server_is_watched(server: RedisServer) -> None:
+    key = "limits/of test.toml"
+    source = f"{server.url}/limits%2Fof%20test.toml"
+    with pytest.raises(LimitsError, match="there is no such key"):
+        Limits.watch(source)
+    server.command("SET", key, "api = '100/minute'")
+    told: Queue[object] = Queue()
+    with Limits.watch(source, every=0.02, on_change=told.put, on_error=told.put) as watched:
+        server.command("SET", key, "api = '5/s'")
+        assert told.get(timeout=PATIENCE) is watched
+        assert watched["api"] == TokenBucket("api", count=5, period=1000)
+        server.command("SET", key, "api = '5/fortnight'")
+        assert isinstance(told.get(timeout=PATIENCE), LimitsError)
+        assert "limits/of test.toml" in repr(watched)
+    with pytest.raises(LimitError, match="must end with / and the key of a document"):
+        Limits.watch(server.url)
 
 
 @pytest.mark.parametrize(

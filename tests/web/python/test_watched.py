@@ -127,7 +127,7 @@ def test_documents_change_while_requests_run(
 ) -> None:
     answers: list[Answer] = []
     with serve(limits) as port:
-        askers = [threading.Thread(target=lambda: answers.extend(of(port, "team-1", 40))) for _ in range(4)]
+        askers = [threading.Thread(target=lambda: answers.extend(of(port, "monitor", 40))) for _ in range(4)]
         for asker in askers:
             asker.start()
         changes = 0
