@@ -13,9 +13,9 @@ use tidegate::{Call, Limiter, Memory};
 struct Document(PathBuf);
 
 impl Document {
-    fn new(test: &str, text: &str) -> Self {
+    fn new(test: &str, content: &str) -> Self {
         let document = Self(std::env::temp_dir().join(format!("tidegate-{test}-{}.toml", std::process::id())));
-        document.write(text);
+        document.write(content);
         document
     }
 

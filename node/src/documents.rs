@@ -52,7 +52,6 @@ impl Document {
 
     /// The number of the override of this limit and actor, and its factor; empty where there is none.
     #[napi(catch_unwind)]
-    #[expect(clippy::needless_pass_by_value, reason = "what napi reads")]
     pub fn overriding(&self, name: String, actor: String) -> Vec<f64> {
         self.0.overriding(&name, &actor).map_or_else(Vec::new, |(at, factor)| vec![at as f64, factor])
     }
@@ -236,7 +235,6 @@ impl Watched {
 
     /// Refuses documents without a limit of this name.
     #[napi(catch_unwind)]
-    #[expect(clippy::needless_pass_by_value, reason = "what napi reads")]
     pub fn need(&self, name: String) -> bool {
         self.0.need(&name)
     }

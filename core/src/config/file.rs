@@ -12,7 +12,7 @@ use super::error::{Fault, LimitsError};
 pub(crate) const LARGEST: u64 = 8 << 20;
 
 /// Reads the bytes of a document, at most one more than [`LARGEST`]; else says why not.
-pub(crate) type Reader = Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>;
+pub(super) type Reader = Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>;
 
 /// The place of a document.
 pub(super) struct Source {
@@ -34,7 +34,6 @@ impl Source {
         Self { name, format: Format::of(path), from: From::File(path.to_owned()) }
     }
 
-    #[cfg(feature = "redis")]
     pub(super) fn elsewhere(name: String, reader: Reader) -> Self {
         Self { format: Format::of(&name), name, from: From::Elsewhere(reader) }
     }

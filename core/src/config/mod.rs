@@ -21,8 +21,6 @@ pub use document::Format;
 pub use entry::Entry;
 pub use error::{Fault, LimitsError};
 pub(crate) use file::LARGEST;
-#[cfg(feature = "redis")]
-pub(crate) use file::Reader;
 pub use overrides::Override;
 #[cfg(feature = "cli")]
 pub(crate) use places::Places;

@@ -238,26 +238,24 @@ impl Reading {
 
     fn subject(&mut self) -> Option<Subject> {
         let actor = self.text("actor").map(Subject::Actor);
-        let pattern = self.text("pattern").and_then(|text| match Pattern::of(&text) {
-            Some(pattern) => Some(Subject::Pattern(pattern)),
-            None => {
+        let pattern = self.text("pattern").and_then(|text| {
+            let pattern = Pattern::of(&text);
+            if pattern.is_none() {
                 let text = crate::error::excerpt(&text);
                 self.wrong("pattern", format!("must have a *, got \"{text}\"; a single one is an actor"));
-                None
             }
+            pattern.map(Subject::Pattern)
         });
         actor.or(pattern)
     }
 
     fn limit(&mut self, known: &Known<'_>) -> Option<(usize, String)> {
         let name = self.text("limit")?;
-        match known.indices.get(&name) {
-            Some(number) => Some((*number, name)),
-            None => {
-                self.wrong("limit", format!("must be the name of a limit, got \"{}\"", crate::error::excerpt(&name)));
-                None
-            }
+        let number = known.indices.get(&name).copied();
+        if number.is_none() {
+            self.wrong("limit", format!("must be the name of a limit, got \"{}\"", crate::error::excerpt(&name)));
         }
+        number.map(|number| (number, name))
     }
 
     fn effect(&mut self, known: &Known<'_>, limit: Option<&(usize, String)>) -> Option<Effect> {

@@ -12,8 +12,6 @@ use std::time::Duration;
 use super::Limits;
 use super::document::Format;
 use super::error::{Fault, LimitsError};
-#[cfg(feature = "redis")]
-use super::file::Reader;
 use super::file::Source;
 use crate::check::Check;
 use crate::error::LimitError;
@@ -69,10 +67,26 @@ impl Watch {
         Self { source: Source::new(path.as_ref()), every: EVERY, listener: None }
     }
 
-    /// A document that is read in another way; its name ends as that of a file.
-    #[cfg(feature = "redis")]
-    pub(crate) fn elsewhere(name: String, reader: Reader) -> Self {
-        Self { source: Source::elsewhere(name, reader), every: EVERY, listener: None }
+    /// A document that is read in another way, such as from a database: each look calls this function. The name is the one
+    /// of errors, and its end says the format, as in the name of a file.
+    ///
+    /// ```
+    /// use tidegate::config::Watch;
+    ///
+    /// let read = || Ok(br#"{ "api": "100/minute" }"#.to_vec());
+    /// let limits = Watch::from_fn("settings.json", read).start()?;
+    /// assert_eq!(limits.current().len(), 1);
+    ///
+    /// let absent = Watch::from_fn("settings.json", || Err("there is none".to_owned())).start();
+    /// assert_eq!(absent.unwrap_err().to_string(), "settings.json: cannot be read: there is none");
+    /// # Ok::<(), tidegate::config::LimitsError>(())
+    /// ```
+    #[must_use]
+    pub fn from_fn(
+        name: impl Into<String>,
+        read: impl Fn() -> Result<Vec<u8>, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { source: Source::elsewhere(name.into(), Box::new(read)), every: EVERY, listener: None }
     }
 
     /// Sets the time from one look to the next; 2 s unless set, and at least 10 ms.
@@ -381,9 +395,18 @@ impl Shared {
 
     fn tell(&self, change: &Change) {
         if let Some(listener) = &self.listener {
-            return listener(change);
+            listener(change);
+        } else {
+            self.log(change);
         }
-        #[cfg(feature = "remote")]
+    }
+
+    #[cfg(not(feature = "remote"))]
+    #[expect(clippy::unused_self, reason = "as where there is a log")]
+    fn log(&self, _: &Change) {}
+
+    #[cfg(feature = "remote")]
+    fn log(&self, change: &Change) {
         match change {
             Change::Changed(_) => tracing::info!(target: "tidegate", "{}: other limits hold now", self.source),
             Change::Wrong(error) => tracing::warn!(target: "tidegate", "the limits before still hold: {error}"),

@@ -1,7 +1,7 @@
 //! Documents of limits that a server keeps under a key.
 
 use super::Limiter;
-use crate::config::{LARGEST, Reader, Watch};
+use crate::config::{LARGEST, Watch};
 use crate::error::LimitError;
 
 impl Watch {
@@ -28,12 +28,12 @@ impl Watch {
         let (url, key) = parted(source)?;
         let limiter = Limiter::open(&url, [])?;
         let name = format!("{}/{key}", limiter.url());
-        let reader: Reader = Box::new(move || match limiter.value_sync(&key, LARGEST + 1) {
+        let read = move || match limiter.value_sync(&key, LARGEST + 1) {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => Err("there is no such key".to_owned()),
             Err(error) => Err(error.to_string()),
-        });
-        Ok(Self::elsewhere(name, reader))
+        };
+        Ok(Self::from_fn(name, read))
     }
 }
 

@@ -124,12 +124,11 @@ impl Limiter {
     }
 
     /// What programs keep at the store's server under a key of their own, at most so many bytes; blocks this thread.
+    #[cfg(feature = "redis")]
     pub(super) fn value_sync(&self, key: &str, most: u64) -> Result<Option<Vec<u8>>, Error> {
+        let Store::Remote(remote) = &self.store else { return Ok(None) };
         let (answered, answer) = sync_channel(1);
-        match &self.store {
-            Store::Remote(remote) => remote.start_value(key, most, move |value| drop(answered.send(value))),
-            _ => return Ok(None),
-        }
+        remote.start_value(key, most, move |value| drop(answered.send(value)));
         wait(&answer)
     }
 }

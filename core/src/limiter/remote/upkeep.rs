@@ -35,6 +35,7 @@ impl Remote {
         self.work(|session| self.store.backend.clear(session, &self.name), done);
     }
 
+    #[cfg(feature = "redis")]
     pub(crate) fn start_value(
         &self,
         key: &str,
