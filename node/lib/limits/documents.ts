@@ -74,7 +74,7 @@ function sound(read: NativeDocument | DocumentFailure | Failure): NativeDocument
 export class Limits implements Iterable<[name: string, limit: Limit]> {
   #document: Document
 
-  /** @internal */
+  /** Limits are read: see {@link load}, {@link fromText} and {@link fromObject}. */
   protected constructor(document: Document) {
     this.#document = document
   }
@@ -239,19 +239,19 @@ export class SelectedLimits {
   /** Their names. */
   readonly names: readonly string[]
 
-  /** @internal */
+  /** See {@link Limits.select}. */
   constructor(limits: Limits, names: readonly string[]) {
     this.#limits = limits
     this.names = names
   }
 
-  /** @internal The document as it is now. */
+  /** The document as it is now. */
   get document(): Document {
     return documentOf(this.#limits)
   }
 }
 
-/** @internal The limits of a document, some or all, as a room asks for them. */
+/** The limits of a document, some or all, as a room asks for them. */
 export function chosenLimits(given: unknown): (() => ChosenLimits) | undefined {
   if (given instanceof SelectedLimits) return () => ({ document: given.document, names: given.names })
   if (!(given instanceof Limits)) return undefined
@@ -261,7 +261,7 @@ export function chosenLimits(given: unknown): (() => ChosenLimits) | undefined {
   }
 }
 
-/** @internal */
+/** Limits of a document as it is now. */
 export interface ChosenLimits {
   readonly document: Document
   readonly names: readonly string[]
