@@ -2,6 +2,8 @@
 
 mod definition;
 mod document;
+#[cfg(feature = "cli")]
+mod edit;
 mod entry;
 mod error;
 mod file;
@@ -18,6 +20,8 @@ use std::ops::Index;
 use std::path::Path;
 
 pub use document::Format;
+#[cfg(feature = "cli")]
+pub(crate) use edit::Draft;
 pub use entry::Entry;
 pub use error::{Fault, LimitsError};
 pub(crate) use file::LARGEST;
