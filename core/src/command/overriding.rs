@@ -80,12 +80,11 @@ pub(super) fn run(options: &Options, output: &mut Output) -> Done {
         let fields = given.chain([(name, value)]);
         draft.put_first(fields.map(|(name, value)| (name.to_owned(), Entry::Value(value))).collect());
     }
-    match draft.write() {
-        Ok(text) => {
-            written(file, &text).map_err(|error| Failure::of(file, format_args!("cannot be written: {error}")))?
-        }
+    let text = match draft.write() {
+        Ok(text) => text,
         Err(error) => return wrong(error, output),
-    }
+    };
+    written(file, &text).map_err(|error| Failure::of(file, format_args!("cannot be written: {error}")))?;
     output.print(&format!("{file}: an override is {change}"))?;
     Ok(FINE)
 }

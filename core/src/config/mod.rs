@@ -13,6 +13,7 @@ mod pattern;
 #[cfg(feature = "cli")]
 mod places;
 mod watch;
+mod watched;
 mod wire;
 
 use std::collections::HashMap;
@@ -28,7 +29,8 @@ pub(crate) use file::LARGEST;
 pub use overrides::Override;
 #[cfg(feature = "cli")]
 pub(crate) use places::Places;
-pub use watch::{Change, Watch, Watched};
+pub use watch::Watch;
+pub use watched::{Change, Watched};
 
 use crate::check::Check;
 use crate::limit::{Limit, Value};

@@ -123,7 +123,8 @@ impl Limiter {
         }
     }
 
-    /// What programs keep at the store's server under a key of their own, at most so many bytes; blocks this thread.
+    /// The text that a program keeps at the store's server under a key of its own, at most so many bytes; blocks this
+    /// thread.
     #[cfg(feature = "redis")]
     pub(super) fn value_sync(&self, key: &str, most: u64) -> Result<Option<Vec<u8>>, Error> {
         let Store::Remote(remote) = &self.store else { return Ok(None) };
