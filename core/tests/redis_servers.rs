@@ -13,6 +13,7 @@ mod redis_acquire;
 mod redis_answered;
 mod redis_closest;
 mod redis_contents;
+mod redis_documents;
 mod redis_fallback;
 mod redis_hold;
 mod redis_idle;

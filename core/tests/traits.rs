@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use tidegate::acquire::{Acquire, Step};
-use tidegate::config::{Fault, Format, Limits, LimitsError};
+use tidegate::config::{Change, Fault, Format, Limits, LimitsError, Override, Watch, Watched};
 use tidegate::explain::{Allowance, CallExplanation, CheckExplanation, Explanation, LegacyTranslation};
 use tidegate::headers::{Draft, Policy, PolicyFields, RateLimits, Reset, Style};
 use tidegate::http::{
@@ -44,7 +44,7 @@ fn values_go_between_threads_and_into_logs() {
     is_shared::<Step>();
     is_shared::<(Gate, GateBuilder, Client, Refusal, Combined<'static>)>();
     is_shared::<TrustedProxies>();
-    is_shared::<Limits>();
+    is_shared::<(Limits, Override, Watch, Watched, Change)>();
     is_shared::<Fault>();
     is_shared::<Kind>();
     is_shared::<Value>();

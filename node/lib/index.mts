@@ -18,7 +18,9 @@ export {
   parseLimit,
   parseLimits,
   rateLimitHeaders,
+  SelectedLimits,
   StoreError,
   sendRateLimitHeaders,
+  WatchedLimits,
 } from './index.js'
 export * from './limits.mjs'

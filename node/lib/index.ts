@@ -50,14 +50,15 @@ export type { AnyLimit, Choice, Chosen, WidenedDefinition } from './limits/choic
 export type { Limit } from './limits/definition-cache.js'
 export type * from './limits/definitions.js'
 export {
+  type LimitOverride,
   Limits,
   type LimitsFormat,
-  limitFrom,
-  limitJsonSchema,
   type NamedLimits,
-  parseLimit,
-  parseLimits,
+  SelectedLimits,
+  WatchedLimits,
+  type WatchOptions,
 } from './limits/documents.js'
+export { limitFrom, limitJsonSchema, parseLimit, parseLimits } from './limits/read.js'
 export * from './limits.js'
 export type {
   Counters,

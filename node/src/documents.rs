@@ -1,8 +1,12 @@
 //! Files and texts of named limits.
 
-use napi::bindgen_prelude::{Either3, Unknown};
+use std::sync::Arc;
+use std::time::Duration;
+
+use napi::bindgen_prelude::{AsyncTask, Either, Either3, Unknown};
+use napi::{Env, Task};
 use napi_derive::napi;
-use tidegate::config::{Format, Limits, LimitsError};
+use tidegate::config::{Change, Format, Limits, LimitsError, Watch};
 use tidegate::ffi::{self, Entry};
 
 use crate::errors::{Answered, Failure};
@@ -12,13 +16,51 @@ use crate::text::text;
 use crate::units::string;
 use crate::value::value;
 
-/// Limits by their names, in the order of the document.
+/// A document.
+#[napi]
+pub(crate) struct Document(Arc<Limits>);
+
+/// The definitions of a document, in its order.
 #[napi(object, object_from_js = false)]
-pub(crate) struct Document {
+pub(crate) struct Contents {
     /// The names.
     pub names: Vec<String>,
     /// The limits, one for each name.
     pub limits: Vec<Made>,
+    /// The numbers of the overrides that have a definition.
+    pub overriding: Vec<f64>,
+    /// Their definitions.
+    pub definitions: Vec<Made>,
+}
+
+#[napi]
+#[expect(unreachable_pub, reason = "napi takes no others")]
+impl Document {
+    /// The definitions, each with a number that is JavaScript's to give back.
+    #[napi(catch_unwind)]
+    pub fn contents(&self) -> Contents {
+        let definition = |(at, one): (usize, &tidegate::config::Override)| Some((at, Made::new(one.definition()?)));
+        let (overriding, definitions) =
+            self.0.overrides().iter().enumerate().filter_map(definition).map(|(at, made)| (at as f64, made)).unzip();
+        Contents {
+            names: self.0.names().map(str::to_owned).collect(),
+            limits: self.0.iter().map(|(_, limit)| Made::new(limit)).collect(),
+            overriding,
+            definitions,
+        }
+    }
+
+    /// The number of the override of this limit and actor, and its factor; empty where there is none.
+    #[napi(catch_unwind)]
+    pub fn overriding(&self, name: String, actor: String) -> Vec<f64> {
+        self.0.overriding(&name, &actor).map_or_else(Vec::new, |(at, factor)| vec![at as f64, factor])
+    }
+
+    /// The document as JSON text.
+    #[napi(catch_unwind)]
+    pub fn json(&self) -> String {
+        self.0.to_json()
+    }
 }
 
 /// Every fault of a document.
@@ -64,7 +106,8 @@ pub(crate) fn read_limits(document: Unknown<'_>, format: Unknown<'_>) -> Either3
 }
 
 /// Reads a document that JavaScript has taken apart: each entry before what it holds, with its name, its value, and how
-/// many entries it holds itself (-1: none, it is a value; -2: none, it is the number of a limit).
+/// many entries it holds itself (-1: none, it is a value; -2: none, it is the number of a limit; from -3 on: a list of one
+/// less for each further step).
 #[napi(catch_unwind)]
 pub(crate) fn limits_from_entries(
     names: Vec<Unknown<'_>>,
@@ -79,6 +122,9 @@ pub(crate) fn limits_from_entries(
     Ok(answer(Limits::from_entry(document)))
 }
 
+/// The count of an empty list; one of more items has a smaller count.
+const LIST: i32 = -3;
+
 fn entry<'a>(flat: &mut impl Iterator<Item = ((String, Unknown<'a>), i32)>) -> napi::Result<Option<(String, Entry)>> {
     let Some(((name, given), count)) = flat.next() else { return Ok(None) };
     let given = value(&given)?;
@@ -91,32 +137,111 @@ fn entry<'a>(flat: &mut impl Iterator<Item = ((String, Unknown<'a>), i32)>) -> n
     if let Some(limit) = limit {
         return Ok(Some((name, Entry::Limit(limit))));
     }
-    if count < 0 {
+    if let -2 | -1 = count {
         return Ok(Some((name, Entry::Value(given))));
     }
-    // Three levels at most: JavaScript takes nothing apart below a definition's fields.
+    if count <= LIST {
+        let items = (0..LIST - count).map_while(|_| entry(flat).transpose());
+        let items = items.map(|item| item.map(|(_, item)| item)).collect::<napi::Result<_>>()?;
+        return Ok(Some((name, Entry::List(items))));
+    }
+    // Four levels at most: JavaScript takes nothing apart below a definition's fields.
     let members = (0..count).map_while(|_| entry(flat).transpose()).collect::<napi::Result<_>>()?;
     Ok(Some((name, Entry::Table(members))))
 }
 
 fn answer(read: Result<Limits, LimitsError>) -> Either3<Document, DocumentFailure, Failure> {
     match read {
-        Ok(limits) => Either3::A(Document {
-            names: limits.names().map(str::to_owned).collect(),
-            limits: limits.iter().map(|(_, limit)| Made::new(limit)).collect(),
-        }),
-        Err(error) => Either3::B(DocumentFailure {
-            message: error.to_string(),
-            errors: error
-                .errors()
-                .iter()
-                .map(|fault| Fault {
-                    path: fault.path().to_owned(),
-                    message: fault.message(),
-                    line: fault.line().map(|line| line as f64),
-                    column: fault.column().map(|column| column as f64),
-                })
-                .collect(),
-        }),
+        Ok(limits) => Either3::A(Document(Arc::new(limits))),
+        Err(error) => Either3::B(error.into()),
+    }
+}
+
+impl From<LimitsError> for DocumentFailure {
+    fn from(error: LimitsError) -> Self {
+        let fault = |fault: &tidegate::config::Fault| Fault {
+            path: fault.path().to_owned(),
+            message: fault.message(),
+            line: fault.line().map(|line| line as f64),
+            column: fault.column().map(|column| column as f64),
+        };
+        Self { message: error.to_string(), errors: error.errors().iter().map(fault).collect() }
+    }
+}
+
+/// One look at a document.
+pub(crate) struct Look(tidegate::config::Watched);
+
+impl Task for Look {
+    type Output = Option<Change>;
+    type JsValue = Option<Either<Document, DocumentFailure>>;
+
+    fn compute(&mut self) -> napi::Result<Self::Output> {
+        Ok(self.0.look())
+    }
+
+    fn resolve(&mut self, _: Env, change: Self::Output) -> napi::Result<Self::JsValue> {
+        Ok(match change {
+            Some(Change::Changed(limits)) => Some(Either::A(Document(limits))),
+            Some(Change::Wrong(error)) => Some(Either::B(error.into())),
+            _ => None,
+        })
+    }
+}
+
+/// A document that is watched; JavaScript has the timer.
+#[napi]
+pub(crate) struct Watched(tidegate::config::Watched);
+
+/// Reads a file that will be looked at again, so many milliseconds apart.
+#[napi(catch_unwind)]
+pub(crate) fn watch_limits(path: Unknown<'_>, every: f64) -> Either3<Watched, DocumentFailure, Failure> {
+    let path = match text(&path, "", "path") {
+        Ok(path) => path,
+        Err(failure) => return Either3::C(*failure),
+    };
+    let every = Duration::try_from_secs_f64(every / 1000.0).unwrap_or(Duration::MAX);
+    // JavaScript tells of changes itself.
+    match Watch::open(&path).map(|watch| watch.every(every).on_change(|_| {}).by_hand()) {
+        Ok(Ok(watched)) => Either3::A(Watched(watched)),
+        Ok(Err(error)) => Either3::B(error.into()),
+        Err(error) => Either3::C(*Box::<Failure>::from(error)),
+    }
+}
+
+#[napi]
+#[expect(unreachable_pub, reason = "napi takes no others")]
+impl Watched {
+    /// The document that holds now.
+    #[napi(catch_unwind)]
+    pub fn current(&self) -> Document {
+        Document(self.0.current())
+    }
+
+    /// Looks once, on a thread beside: another document, the faults of one that is wrong, each once, or nothing.
+    #[napi(catch_unwind)]
+    pub fn look(&self) -> AsyncTask<Look> {
+        AsyncTask::new(Look(self.0.clone()))
+    }
+
+    /// Reads now: another document, its faults, or nothing.
+    #[napi(catch_unwind)]
+    pub fn reload(&self) -> Option<Either<Document, DocumentFailure>> {
+        match self.0.reload() {
+            Ok(is_new) => is_new.then(|| Either::A(self.current())),
+            Err(error) => Some(Either::B(error.into())),
+        }
+    }
+
+    /// Refuses documents without a limit of this name.
+    #[napi(catch_unwind)]
+    pub fn need(&self, name: String) -> bool {
+        self.0.need(&name)
+    }
+
+    /// Milliseconds until the next look.
+    #[napi(catch_unwind)]
+    pub fn pause(&self) -> f64 {
+        self.0.pause().as_secs_f64() * 1000.0
     }
 }

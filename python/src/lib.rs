@@ -45,7 +45,7 @@ mod _tidegate {
     #[pymodule_export]
     use super::command::run;
     #[pymodule_export]
-    use super::document::{from_dict, json_schema, load, read};
+    use super::document::{Document, Watched, from_dict, json_schema, load, read};
     #[pymodule_export]
     use super::explanation::Explanation;
     #[pymodule_export]

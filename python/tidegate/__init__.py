@@ -53,7 +53,7 @@ from ._errors import (
 from ._headers import RateLimitPolicy, RateLimits, parse_headers
 from ._hold import BlockedError, Held
 from ._hold_async import AsyncHeld
-from ._limits import Limits
+from ._limits import Limits, SelectedLimits, WatchedLimits
 from ._stats import Health, Latency, Metric, Statistics, Top, TopActor
 from ._tidegate import (
     CallExplanation,
@@ -95,11 +95,12 @@ __all__ += [
     "Metric",
     "RateLimitPolicy",
     "RateLimits",
+    "SelectedLimits",
     "Statistics",
     "StoreError",
     "TidegateError",
-    "Top",
-    "TopActor",
+from ._limits import Limits, SelectedLimits, WatchedLimits
+from ._stats import Health, Latency, Metric, Statistics, Top, TopActor
     "__version__",
     "client_of",
     "json_schema",

@@ -32,12 +32,14 @@ __all__ = [
     "_AcquireSteps",
     "_AsyncCalls",
     "_Denials",
+    "_Document",
     "_Gate",
     "_Names",
     "_Outgoing",
     "_Plan",
     "_Refusal",
     "_Report",
+    "_Watched",
     "__version__",
     "_after_fork",
     "_combine",
@@ -1447,14 +1449,57 @@ def json_schema() -> str:
     1000
     """
 
-def _limits_from_dict(named: Mapping[str, object], /) -> dict[str, Limit]:
-    """The limits in a document that is a dict already, by their names."""
+@final
+class _Document:
+    """A document with Python's own objects for its definitions."""
 
-def _load_limits(path: str | PathLike[str], /) -> dict[str, Limit]:
-    """The limits in a file, by their names."""
+    @property
+    def named(self) -> dict[str, Limit]:
+        """The limits by their names."""
 
-def _read_limits(text: str, format: str, /) -> dict[str, Limit]:
-    """The limits in a document, by their names."""
+    @property
+    def has_overrides(self) -> bool:
+        """There are overrides."""
+
+    def find(self, name: str, actor: str, /) -> tuple[Limit, float]:
+        """The definition and the factor of an actor at the limit of this name; ``KeyError`` where there is none."""
+
+    def to_json(self) -> str:
+        """The document as JSON text."""
+
+@final
+class _Watched:
+    """A document that is watched; Python has the thread that looks."""
+
+    def __new__(cls, source: str | PathLike[str], every: float, /) -> Self: ...
+    def current(self) -> _Document:
+        """The document that holds now."""
+
+    def look(self) -> _Document | None:
+        """Looks once; another document, if there is one. Raises ``LimitsError`` once for each that is wrong."""
+
+    def reload(self) -> _Document | None:
+        """Reads now; another document, if there is one. Raises ``LimitsError`` where it is wrong."""
+
+    def need(self, name: str, /) -> bool:
+        """Refuses documents without a limit of this name; false where there is none now."""
+
+    @property
+    def name(self) -> str:
+        """The place of the document, without what is secret."""
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next look."""
+
+def _limits_from_dict(named: Mapping[str, object], /) -> _Document:
+    """The limits in a document that is a dict already."""
+
+def _load_limits(path: str | PathLike[str], /) -> _Document:
+    """The limits in a file."""
+
+def _read_limits(text: str, format: str, /) -> _Document:
+    """The limits in a document."""
 
 def _info_from_pickle(
     numbers: list[int],

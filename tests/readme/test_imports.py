@@ -19,8 +19,8 @@ CORE = [
     {"algorithm", "durations", "names"},
     {"fingerprint"},
     {"events", "headers", "limit", "stats"},
-    {"check", "config", "decision", "store/option_list"},
-    {"charge", "http", "store/dialect", "store/memory"},
+    {"check", "decision", "store/option_list"},
+    {"charge", "config", "http", "store/dialect", "store/memory"},
     {"store/options", "store/remote"},
     {"store/redis", "store/shared"},
     {"limiter"},
@@ -70,7 +70,7 @@ PYTHON_FRAMEWORKS = {
 }
 
 # The folders of Node's package under its frameworks; two files stand outside of them.
-NODE = [{"native"}, {"errors.ts"}, {"limits", "time"}, {"limits.ts", "results"}, {"limiter"}, {"http"}, {"room"}]
+NODE = [{"native"}, {"errors.ts"}, {"time"}, {"limits"}, {"limits.ts", "results"}, {"limiter"}, {"http"}, {"room"}]
 
 NODE_FRAMEWORKS = {
     "axios": {"client/"},

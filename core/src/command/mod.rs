@@ -6,6 +6,7 @@ mod check;
 mod fit;
 mod limits;
 mod output;
+mod overriding;
 mod replay;
 mod simulate;
 mod store;
@@ -33,6 +34,8 @@ struct Arguments {
 enum Command {
     /// Explains every limit of a file in a sentence, or says what is wrong with it
     Check(check::Options),
+    /// Writes another allowance for an actor into a file of limits
+    Override(overriding::Options),
     /// Shows whom limits would have denied, by an access log
     Replay(replay::Options),
     /// Finds the limits that agree with the answers of somebody else's API
@@ -75,6 +78,7 @@ where
     let done = match Arguments::try_parse_from(std::iter::once(OsString::from("tidegate")).chain(arguments)) {
         Ok(arguments) => match &arguments.command {
             Command::Check(options) => check::run(options, &mut output),
+            Command::Override(options) => overriding::run(options, &mut output),
             Command::Replay(options) => replay::run(options, &mut output),
             Command::Fit(options) => fit::run(options, &mut output),
             Command::Simulate(options) => simulate::run(options, &mut output),

@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use super::entry::Entry;
 use super::error::Fault;
-use crate::limit::Value;
+use crate::limit::{MOST_OVERRIDES as MOST, Value};
 use crate::names::named;
 
 /// The format of a document.
@@ -97,7 +97,7 @@ fn from_toml(value: toml::Value) -> Entry {
         Toml::Float(number) => Value::Number(number),
         Toml::Boolean(value) => Value::Bool(value),
         Toml::Datetime(_) => Value::Other("a date".to_owned()),
-        Toml::Array(_) => Value::Other("an array".to_owned()),
+        Toml::Array(items) => return Entry::List(items.into_iter().take(MOST + 1).map(from_toml).collect()),
         Toml::Table(table) => {
             return Entry::Table(table.into_iter().map(|(name, value)| (name, from_toml(value))).collect());
         }
@@ -168,8 +168,8 @@ impl<'de> serde::Deserialize<'de> for Entry {
     }
 }
 
-/// A definition in a table of its own is the third level; below it nothing is looked at.
-const DEEPEST: u8 = 3;
+/// A definition in an override is the fourth level; below it nothing is looked at.
+const DEEPEST: u8 = 4;
 
 /// Reads a value at this level.
 #[derive(Clone, Copy)]
@@ -239,8 +239,14 @@ impl<'de> Visitor<'de> for Depth {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Entry, A::Error> {
+        let mut list = Vec::new();
+        // One more than there may be is enough to see that there are too many.
+        while self.0 < DEEPEST && list.len() <= MOST {
+            let Some(item) = items.next_element_seed(Self(self.0 + 1))? else { return Ok(Entry::List(list)) };
+            list.push(item);
+        }
         while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Entry::Value(Value::Other("an array".to_owned())))
+        Ok(Entry::List(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Entry, A::Error> {

@@ -13,6 +13,8 @@ pub enum Entry {
     Value(Value),
     /// Named entries in their order, in which a name that comes twice is there twice.
     Table(Vec<(String, Entry)>),
+    /// Entries without names, such as overrides.
+    List(Vec<Entry>),
     /// A limit that was made before.
     Limit(Limit),
 }
@@ -24,6 +26,7 @@ impl fmt::Display for Entry {
             Self::Value(Value::Text(text)) => write!(f, "\"{}\"", excerpt(text)),
             Self::Value(value) => value.fmt(f),
             Self::Table(_) => f.write_str("a table"),
+            Self::List(_) => f.write_str("an array"),
             Self::Limit(_) => f.write_str("a limit"),
         }
     }
@@ -35,6 +38,7 @@ impl From<Entry> for Value {
         match entry {
             Entry::Value(value) => value,
             Entry::Table(_) => Self::Other("an object".to_owned()),
+            Entry::List(_) => Self::Other("an array".to_owned()),
             Entry::Limit(_) => Self::Other("a limit".to_owned()),
         }
     }

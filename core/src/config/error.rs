@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::path::join;
 use crate::error::LimitError;
 
 /// Everything that is wrong with a document of limits, in its order.
@@ -58,6 +59,17 @@ impl Fault {
 
     pub(super) fn of_text(problem: impl Into<String>) -> Self {
         Self::new(String::new(), problem)
+    }
+
+    /// A limit that a program asks for is not there.
+    pub(super) fn absent(name: &str) -> Self {
+        Self::new(join("", name), "must be given: the program asks for it")
+    }
+
+    /// A limit holds units, or spends them, where it did the other while the program ran.
+    pub(super) fn other_calls(name: &str, holds: bool) -> Self {
+        let problem = if holds { "must not become" } else { "must stay" };
+        Self::new(join("", name), format!("{problem} of type concurrency while the program runs"))
     }
 
     /// A fault in the syntax, at a line and a column counted from 1.

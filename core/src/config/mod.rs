@@ -1,34 +1,55 @@
 //! Definitions as data: a file of named limits, checked as a whole.
 
+mod definition;
 mod document;
+#[cfg(feature = "cli")]
+mod edit;
 mod entry;
 mod error;
+mod file;
+mod overrides;
+mod path;
+mod pattern;
 #[cfg(feature = "cli")]
 mod places;
+mod watch;
+mod watched;
+mod wire;
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read as _;
 use std::ops::Index;
 use std::path::Path;
 
 pub use document::Format;
+#[cfg(feature = "cli")]
+pub(crate) use edit::Draft;
 pub use entry::Entry;
 pub use error::{Fault, LimitsError};
+pub(crate) use file::LARGEST;
+pub use overrides::Override;
 #[cfg(feature = "cli")]
 pub(crate) use places::Places;
+pub use watch::Watch;
+pub use watched::{Change, Watched};
 
-use crate::limit::{Kind, Legacy, Limit, Value};
-
-/// The largest document, in bytes: far more than is written by hand.
-pub(crate) const LARGEST: u64 = 8 << 20;
+use crate::check::Check;
+use crate::limit::{Limit, Value};
+use definition::definition;
+use file::Source;
+use overrides::{Known, Overrides};
+use path::join;
 
 /// Limits by their names, read from a JSON, TOML or YAML document.
 ///
 /// Under each name stands a limit as text (see [`Limit::parse`]) or an object in the wire form, whose `key` is the name
 /// unless it says another. The names are at the top of the document, or in a table `limits` of their own, beside which
-/// there may be nothing else but a `$schema`. They keep the order of the document. No two may have the same key, and each
+/// there may be nothing else but `overrides` and a `$schema`. They keep the order of the document. No two may have the same key, and each
 /// has to limit something. A document without any name is sound, and has no limits.
+///
+/// `overrides` is a list of other allowances for single actors. Each entry has an `actor`, or a `pattern` in which `*` stands
+/// for any characters; the name of a `limit`, unless it is for all; and one of three effects: a `factor`, a `definition` in
+/// place of the limit, or `unlimited = true`. The first entry that concerns a limit and an actor holds: see
+/// [`check`](Self::check).
 ///
 /// Anchors, aliases and merge keys work in YAML, up to a bound that keeps a small file from becoming a large one.
 ///
@@ -57,6 +78,7 @@ pub(crate) const LARGEST: u64 = 8 << 20;
 pub struct Limits {
     named: Vec<(String, Limit)>,
     indices: HashMap<String, usize>,
+    overrides: Overrides,
 }
 
 impl Limits {
@@ -65,19 +87,9 @@ impl Limits {
     /// # Errors
     /// When the file cannot be read, has another ending or more than 8 MiB, and as [`from_str`](Self::from_str).
     pub fn load(path: impl AsRef<Path>) -> Result<Self, LimitsError> {
-        let path = path.as_ref();
-        let read = || {
-            let format = Format::of(path).ok_or_else(|| Fault::of_text("must end with .json, .toml, .yaml or .yml"))?;
-            let mut bytes = Vec::new();
-            let file = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
-            file.map_err(|error| Fault::of_text(format!("cannot be read: {error}")))?;
-            let text = String::from_utf8(bytes).map_err(|error| {
-                Fault::of_text(format!("is not UTF-8 from byte {}", error.utf8_error().valid_up_to()))
-            })?;
-            Ok((text, format))
-        };
-        let limits = read().map_err(|fault: Fault| vec![fault]).and_then(|(text, format)| Self::read(&text, format));
-        limits.map_err(|faults| LimitsError::new(crate::error::excerpt(&path.display().to_string()), faults))
+        let source = Source::new(path.as_ref());
+        let limits = source.read().map_err(|fault| vec![fault]).and_then(|(text, format)| Self::read(&text, format));
+        limits.map_err(|faults| source.error(faults))
     }
 
     /// Reads a document in this format.
@@ -105,7 +117,7 @@ impl Limits {
     }
 
     fn of(document: Entry) -> Result<Self, Vec<Fault>> {
-        let (prefix, named) = named(document)?;
+        let Parts { prefix, named, overrides } = named(document)?;
         let (mut limits, mut faults) = (Self::default(), Vec::new());
         let mut keys = HashMap::<String, String>::new();
         for (name, entry) in named {
@@ -130,6 +142,12 @@ impl Limits {
                 Err(mut of_definition) => faults.append(&mut of_definition),
             }
         }
+        // Of limits that are wrong, an override can only be said to name one.
+        let known = if faults.is_empty() { limits.named.as_slice() } else { &[] };
+        match Overrides::read(overrides, &Known { named: known, indices: &limits.indices }) {
+            Ok(overrides) => limits.overrides = overrides,
+            Err(mut wrong) => faults.append(&mut wrong),
+        }
         if faults.is_empty() { Ok(limits) } else { Err(faults) }
     }
 
@@ -138,6 +156,68 @@ impl Limits {
     pub fn get(&self, name: &str) -> Option<&Limit> {
         let index = *self.indices.get(name)?;
         self.named.get(index).map(|(_, limit)| limit)
+    }
+
+    /// The check of a limit for an actor, at cost 1: with the definition and the factor of the first
+    /// [override](Override) that concerns both, or else as the limit stands; nothing where no limit has this name.
+    ///
+    /// ```
+    /// # #[cfg(feature = "toml")] {
+    /// use tidegate::config::{Format, Limits};
+    /// use tidegate::{Call, Limiter, Memory};
+    ///
+    /// let limits = Limits::from_str(
+    ///     r#"
+    ///     api = "100/minute"
+    ///
+    ///     [[overrides]]
+    ///     actor = "acme"
+    ///     limit = "api"
+    ///     definition = "5000/minute"
+    ///
+    ///     [[overrides]]
+    ///     pattern = "team-*"
+    ///     factor = 0.5
+    ///     "#,
+    ///     Format::Toml,
+    /// )?;
+    /// let limiter = Limiter::new(Memory::new());
+    /// for (actor, remaining) in [("ada", 99), ("acme", 4999), ("team-7", 199)] {
+    ///     let check = limits.check("api", actor).expect("a limit of this name");
+    ///     assert_eq!(limiter.decide_sync(&[check], Call::Limit)?.remaining, remaining);
+    /// }
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn check<'a>(&'a self, name: &str, actor: &'a str) -> Option<Check<'a>> {
+        self.check_of(*self.indices.get(name)?, actor)
+    }
+
+    /// The [checks](Self::check) of all limits for an actor, in the order of the document.
+    pub fn checks<'a>(&'a self, actor: &'a str) -> impl Iterator<Item = Check<'a>> {
+        (0..self.named.len()).filter_map(move |number| self.check_of(number, actor))
+    }
+
+    fn check_of<'a>(&'a self, number: usize, actor: &'a str) -> Option<Check<'a>> {
+        let (_, limit) = self.named.get(number)?;
+        let found = self.overrides.find(number, actor).and_then(|at| self.overrides().get(at));
+        let limit = found.and_then(Override::definition).unwrap_or(limit);
+        Some(Check::new(limit, actor).factor(found.map_or(1.0, Override::factor)))
+    }
+
+    /// The number of the override that concerns this limit and actor, and its factor; what the bindings use.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn overriding(&self, name: &str, actor: &str) -> Option<(usize, f64)> {
+        let at = self.overrides.find(*self.indices.get(name)?, actor)?;
+        Some((at, self.overrides().get(at)?.factor()))
+    }
+
+    /// The overrides, in the order of the document: the first that concerns a limit and an actor holds.
+    #[must_use]
+    pub fn overrides(&self) -> &[Override] {
+        self.overrides.each()
     }
 
     /// The names with their limits, in the order of the document.
@@ -175,20 +255,25 @@ impl Index<&str> for Limits {
     }
 }
 
-/// More fields than any type has, by far: looking for what is given twice must not take its time.
-const MOST_FIELDS: usize = 64;
-
-type Named = Vec<(String, Entry)>;
+/// A document, taken apart.
+struct Parts {
+    /// The path to the names.
+    prefix: String,
+    named: Vec<(String, Entry)>,
+    overrides: Vec<Entry>,
+}
 
 /// The name under which a document gives the address of its schema to editors; it is never a limit's.
 const SCHEMA: &str = "$schema";
+/// The name under which a document has a list of overrides.
+const OVERRIDES: &str = "overrides";
 
 fn is_text(entry: &Entry) -> bool {
     matches!(entry, Entry::Value(Value::Text(_)))
 }
 
-/// The names with what stands under them, and the path to them.
-fn named(document: Entry) -> Result<(String, Named), Vec<Fault>> {
+/// The names with what stands under them, and the overrides beside them.
+fn named(document: Entry) -> Result<Parts, Vec<Fault>> {
     let Entry::Table(mut named) = document else {
         return Err(vec![Fault::of_text(format!("must be a table of named limits, got {document}"))]);
     };
@@ -196,9 +281,15 @@ fn named(document: Entry) -> Result<(String, Named), Vec<Fault>> {
         return Err(vec![Fault::new(SCHEMA.to_owned(), format!("must be text, the address of a schema, got {other}"))]);
     }
     named.retain(|(name, _)| name != SCHEMA);
+    // A limit may be called so, too, but a limit is no list.
+    let is_list = |(name, entry): &(String, Entry)| name == OVERRIDES && matches!(entry, Entry::List(_));
+    let overrides = match named.iter().position(is_list).map(|index| named.remove(index)) {
+        Some((_, Entry::List(overrides))) => overrides,
+        _ => Vec::new(),
+    };
     let is_limits = |(name, entry): &(String, Entry)| name == "limits" && matches!(entry, Entry::Table(_));
     let Some(index) = named.iter().position(is_limits) else {
-        return Ok((String::new(), named));
+        return Ok(Parts { prefix: String::new(), named, overrides });
     };
     let (_, limits) = named.remove(index);
     let beside: Vec<_> = named
@@ -206,68 +297,7 @@ fn named(document: Entry) -> Result<(String, Named), Vec<Fault>> {
         .map(|(name, _)| Fault::new(join("", name), "stands beside limits, which must have all of them"))
         .collect();
     match limits {
-        Entry::Table(limits) if beside.is_empty() => Ok(("limits".to_owned(), limits)),
+        Entry::Table(named) if beside.is_empty() => Ok(Parts { prefix: "limits".to_owned(), named, overrides }),
         _ => Err(beside),
     }
-}
-
-fn definition(path: &str, name: &str, entry: Entry) -> Result<Limit, Vec<Fault>> {
-    let members = match entry {
-        Entry::Limit(limit) => return Ok(limit),
-        Entry::Value(Value::Text(text)) => {
-            return Limit::parse(name, &text).map_err(|error| vec![Fault::of_limit(path.to_owned(), error)]);
-        }
-        Entry::Value(value @ Value::Malformed) => {
-            return Err(vec![Fault::of_limit(path.to_owned(), value.not_text(name, "definition"))]);
-        }
-        Entry::Value(other) => {
-            return Err(vec![Fault::new(path.to_owned(), format!("must be text or a table, got {other}"))]);
-        }
-        Entry::Table(members) if members.len() > MOST_FIELDS => {
-            return Err(vec![Fault::new(path.to_owned(), format!("must have at most {MOST_FIELDS} fields"))]);
-        }
-        Entry::Table(members) => members,
-    };
-    let (mut fields, mut faults) = (Vec::<(String, Value)>::with_capacity(members.len() + 1), Vec::new());
-    for (field, entry) in members {
-        if fields.iter().any(|(known, _)| *known == field) {
-            faults.push(Fault::new(join(path, &field), "is given twice"));
-        } else {
-            fields.push((field, entry.into()));
-        }
-    }
-    let given: Vec<_> = fields.iter().map(|(field, _)| field.clone()).collect();
-    if !given.iter().any(|field| field == "key") {
-        fields.push(("key".to_owned(), Value::Text(name.to_owned())));
-    }
-    match Limit::from_fields_checked(fields) {
-        Ok(limit) if faults.is_empty() && says_nothing(limit.kind()) => Err(vec![Fault::new(
-            path.to_owned(),
-            "limits nothing: must have a type, or max and duration, or minInterval",
-        )]),
-        Ok(limit) if faults.is_empty() => Ok(limit),
-        Ok(_) => Err(faults),
-        Err(errors) => {
-            faults.extend(errors.into_iter().map(|error| {
-                // A field that is missing has no value; another that is not there comes of a default or a translation,
-                // and then it is the definition that is at fault.
-                let known = error.value() == "none" || given.iter().any(|field| field == error.field());
-                let path = if known { join(path, error.field()) } else { path.to_owned() };
-                Fault::of_limit(path, error)
-            }));
-            Err(faults)
-        }
-    }
-}
-
-/// Without any field that limits: in a file that is something left out, not a decision to limit nothing.
-fn says_nothing(kind: &Kind) -> bool {
-    matches!(kind, Kind::Legacy(Legacy { max: None, duration: None, min_interval: None, .. }))
-}
-
-/// A path with one name more, quoted where it is not a plain word.
-fn join(path: &str, name: &str) -> String {
-    let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-$".contains(&byte));
-    let name = if plain { crate::error::excerpt(name) } else { format!("\"{}\"", crate::error::excerpt(name)) };
-    if path.is_empty() { name } else { format!("{path}.{name}") }
 }

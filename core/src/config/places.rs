@@ -1,7 +1,7 @@
 //! The lines and columns of the names in a document, for whoever tells an editor where something is wrong.
 
 use super::document::Format;
-use super::join;
+use super::path::join;
 
 /// The places of a document's names, by their paths; in YAML the text that has them.
 #[derive(Debug, Default)]
@@ -10,8 +10,8 @@ pub(crate) struct Places(Vec<(String, Place)>, String);
 /// A line and a column, counted from 1.
 type Place = (u64, u64);
 
-/// A definition in a table of its own is the third level.
-const DEEPEST: u8 = 3;
+/// A definition in an override is the fourth level.
+const DEEPEST: u8 = 4;
 
 impl Places {
     /// The names of a document that is well formed; of any other there may be none.
@@ -42,8 +42,18 @@ impl Places {
         for (name, value) in table {
             let path = join(path, name.get_ref());
             self.0.push((path.clone(), place(text, name.span().start)));
-            if let (Some(table), true) = (value.get_ref().as_table(), depth < DEEPEST) {
+            if depth >= DEEPEST {
+                continue;
+            }
+            if let Some(table) = value.get_ref().as_table() {
                 self.toml_table(text, &path, table, depth + 1);
+            }
+            for (number, item) in value.get_ref().as_array().into_iter().flatten().enumerate() {
+                let path = format!("{path}[{number}]");
+                self.0.push((path.clone(), place(text, item.span().start)));
+                if let Some(table) = item.get_ref().as_table() {
+                    self.toml_table(text, &path, table, depth + 2);
+                }
             }
         }
     }
@@ -79,12 +89,19 @@ impl Json<'_> {
         match self.peek() {
             Some(open @ (b'{' | b'[')) => {
                 self.at += 1;
+                let mut items = 0..;
                 loop {
                     match self.peek() {
                         None => return,
                         Some(b'}' | b']') => break self.at += 1,
                         Some(b',') => self.at += 1,
-                        Some(_) if open == b'[' => self.value(places, path, DEEPEST),
+                        Some(_) if open == b'[' => {
+                            let path = format!("{path}[{}]", items.next().unwrap_or(0));
+                            if depth < DEEPEST {
+                                places.0.push((path.clone(), place(self.text, self.at)));
+                            }
+                            self.value(places, &path, depth.saturating_add(1));
+                        }
                         Some(_) => self.member(places, path, depth),
                     }
                 }
@@ -124,12 +141,40 @@ impl Json<'_> {
 fn yaml(text: &str, path: &str) -> Option<Place> {
     let (mut from, mut to, mut found) = (0, text.len(), None);
     for name in path.split('.').map(|name| name.trim_matches('"')) {
+        let (name, item) = name.strip_suffix(']').and_then(|name| name.split_once('[')).unwrap_or((name, ""));
         let block = text.get(from..to)?;
-        let at = from + in_block(block, name, from > 0).or_else(|| in_flow(block, name))?;
+        // The first name of an item stands behind its dash.
+        let first = is_name(block, name).then_some(0);
+        let at = from + first.or_else(|| in_block(block, name, from > 0)).or_else(|| in_flow(block, name))?;
+        if let Ok(number) = item.parse::<usize>() {
+            let list = at + name.len();
+            let (start, end) = item_of(text, list, number)?;
+            (from, to, found) = (start, end, Some(place(text, start)));
+            continue;
+        }
         let line = text.get(..at)?.rfind('\n').map_or(0, |end| end + 1);
         (from, to, found) = (at + name.len(), end_of(text, line), Some(place(text, at)));
     }
     found
+}
+
+/// The span of an item of the list whose name ends here, in block style: behind its dash, to the next one.
+fn item_of(text: &str, list: usize, number: usize) -> Option<(usize, usize)> {
+    let mut at = list + text.get(list..)?.find('\n')? + 1;
+    let (mut own, mut starts) = (None, Vec::new());
+    for line in text.get(at..)?.split_inclusive('\n') {
+        match indent(line) {
+            Some(indent) if own.is_some_and(|own| indent < own) => break,
+            Some(indent) if own.is_none_or(|own| indent == own) => {
+                let Some(rest) = line.get(indent..)?.strip_prefix('-') else { break };
+                own = Some(indent);
+                starts.push(at + line.len() - rest.trim_start().len());
+            }
+            _ => {}
+        }
+        at += line.len();
+    }
+    Some((*starts.get(number)?, starts.get(number + 1).copied().unwrap_or(at)))
 }
 
 /// The indentation of a line that is neither empty nor a comment.
@@ -196,6 +241,19 @@ mod tests {
         assert_eq!(find(yaml, Format::Yaml, paths), [Some((3, 3)), Some((5, 5)), None]);
         let yaml = "limits:\n  # size: 1\n  'login':\n    type: bucket\n    \"size\": 0\n\n  api: 1/s\n";
         assert_eq!(find(yaml, Format::Yaml, paths), [Some((7, 3)), Some((5, 5)), None]);
+    }
+
+    #[test]
+    fn items_of_lists_are_found_in_every_format() {
+        let paths = ["overrides[1]", "overrides[1].factor", "overrides[1].definition.size"];
+        let json = "{ \"overrides\": [ {\"actor\": \"]\"},\n  { \"factor\": [0],\n \"definition\": {\n\"size\": 1}}]}";
+        assert_eq!(find(json, Format::Json, paths), [Some((2, 3)), Some((2, 5)), Some((4, 1))]);
+        let toml = "[[overrides]]\nactor = 'a'\n[[overrides]]\nfactor = 1\n[overrides.definition]\nsize = 1\n";
+        assert_eq!(find(toml, Format::Toml, paths), [Some((3, 1)), Some((4, 1)), Some((6, 1))]);
+        let yaml = "overrides:\n- actor: a\n  factor: 1\n\n-  factor: 1\n   definition:\n     size: 1\nlast: 1/s\n";
+        assert_eq!(find(yaml, Format::Yaml, paths), [Some((5, 4)), Some((5, 4)), Some((7, 6))]);
+        let yaml = "overrides:\n  - { actor: a, factor: 1 }\n  - { actor: b, factor: 1, definition: { size: 1 } }\n";
+        assert_eq!(find(yaml, Format::Yaml, paths), [Some((3, 5)), Some((3, 17)), Some((3, 42))]);
     }
 
     #[test]

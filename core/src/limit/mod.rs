@@ -40,6 +40,7 @@ use kinds::{Definition, kinds};
 pub use legacy::Translation;
 pub use outline::{Field, Outline, Takes};
 pub(crate) use rules::{Place, Rules};
+pub(crate) use schema::MOST_OVERRIDES;
 pub use value::Value;
 
 use crate::algorithm::{Rule, Shape};

@@ -6,6 +6,9 @@ use serde::ser::Serializer;
 use super::{Bounds, Field, Kind, LONGEST_KEY, Limit, Outline, Takes, text};
 use crate::algorithm::whole;
 
+/// The most overrides of a document.
+pub(crate) const MOST_OVERRIDES: usize = 10_000;
+
 impl Limit {
     /// The JSON Schema (draft 2020-12) of the wire form, as JSON text. Its `$defs` have a document of named limits, as
     /// [`Limits`](crate::config::Limits) reads it, under `limits`.
@@ -25,6 +28,7 @@ impl Limit {
         let mut definitions: Vec<_> = outlines.iter().map(|outline| (name_of(outline), object(outline))).collect();
         definitions.push(("text", text_form()));
         definitions.push(("named", named_limit(&references)));
+        definitions.push(("override", override_form(&references)));
         definitions.push(("limits", document()));
         let schema = Node::Object(vec![
             ("$schema", "https://json-schema.org/draft/2020-12/schema".into()),
@@ -178,35 +182,90 @@ fn text_form() -> Node {
 fn named_limit(types: &[Node]) -> Node {
     let mut any = vec![reference("text")];
     any.extend_from_slice(types);
-    let field = |name: &str| Node::Object(vec![("required", Node::List(vec![name.into()]))]);
-    // A legacy limit without a field that limits is no limit, and in a document it is a mistake.
-    let limits = ["type", "max", "minInterval"].map(field).to_vec();
-    let text = Node::Object(vec![("type", "string".into())]);
-    let something = Node::List([vec![text], limits].concat());
-    Node::Object(vec![("oneOf", Node::List(any)), ("anyOf", something)])
+    Node::Object(vec![("oneOf", Node::List(any)), ("anyOf", something())])
 }
 
-/// Limits by their names, at the top or in a table `limits` of their own.
+/// A legacy limit without a field that limits is no limit, and in a document it is a mistake.
+fn something() -> Node {
+    let field = |name: &str| Node::Object(vec![("required", Node::List(vec![name.into()]))]);
+    let limits = ["type", "max", "minInterval"].map(field).to_vec();
+    let text = Node::Object(vec![("type", "string".into())]);
+    Node::List([vec![text], limits].concat())
+}
+
+/// Limits by their names, at the top or in a table `limits` of their own, with overrides beside them.
 fn document() -> Node {
     let own = Node::Object(vec![("type", "object".into()), ("additionalProperties", reference("named"))]);
+    let overrides = Node::Object(vec![
+        ("description", "Other allowances for single actors; the first that concerns an actor holds.".into()),
+        ("type", "array".into()),
+        ("items", reference("override")),
+        ("maxItems", Node::Number(MOST_OVERRIDES as f64)),
+    ]);
     let properties = Node::Object(vec![
         ("$schema", Node::Object(vec![("type", "string".into())])),
         ("limits", Node::Object(vec![("oneOf", Node::List(vec![reference("text"), own]))])),
+        // A limit may be called so, too.
+        ("overrides", Node::Object(vec![("oneOf", Node::List(vec![reference("named"), overrides]))])),
     ]);
     let has_own = Node::Object(vec![
         ("properties", Node::Object(vec![("limits", Node::Object(vec![("type", "object".into())]))])),
         ("required", Node::List(vec!["limits".into()])),
     ]);
-    let nothing_else = Node::Object(vec![(
-        "propertyNames",
-        Node::Object(vec![("enum", Node::List(vec!["$schema".into(), "limits".into()]))]),
-    )]);
+    let names = Node::List(vec!["$schema".into(), "limits".into(), "overrides".into()]);
+    let nothing_else = Node::Object(vec![
+        ("propertyNames", Node::Object(vec![("enum", names)])),
+        ("properties", Node::Object(vec![("overrides", Node::Object(vec![("type", "array".into())]))])),
+    ]);
+    let about = "Limits by their names, at the top of a document or in a table `limits` of their own; beside them \
+        overrides for single actors.";
     Node::Object(vec![
-        ("description", "Limits by their names, at the top of a document or in a table `limits` of their own.".into()),
+        ("description", about.into()),
         ("type", "object".into()),
         ("properties", properties),
         ("additionalProperties", reference("named")),
         ("if", has_own),
         ("then", nothing_else),
+    ])
+}
+
+/// An entry of the overrides.
+fn override_form(types: &[Node]) -> Node {
+    let required = |names: &[&str]| {
+        Node::Object(vec![("required", Node::List(names.iter().map(|name| (*name).into()).collect()))])
+    };
+    let text = |about: &str| described(about, vec![("type", "string".into())]);
+    let mut any = vec![reference("text")];
+    any.extend_from_slice(types);
+    let unkeyed = Node::Object(vec![("key", Node::Bool(false))]);
+    let definition = described(
+        "The definition in place of the limit, with its key.",
+        vec![("oneOf", Node::List(any)), ("anyOf", something()), ("properties", unkeyed)],
+    );
+    let about = "The factor of the actor: 0.5 = twice the allowance, 2 = half, 0 = no limit.";
+    let factor = described(about, vec![("type", "number".into()), ("minimum", Node::Number(0.0))]);
+    let pattern = vec![("type", "string".into()), ("pattern", "\\*".into())];
+    let properties = vec![
+        ("actor", text("The actor.")),
+        ("pattern", described("A pattern of actors: each `*` stands for any characters, or none.", pattern)),
+        ("limit", text("The name of the limit; all limits unless given.")),
+        ("factor", factor),
+        ("definition", definition),
+        ("unlimited", described("No limit for the actor.", vec![("const", Node::Bool(true))])),
+    ];
+    let one_of = |each: Vec<Node>| Node::Object(vec![("oneOf", Node::List(each))]);
+    Node::Object(vec![
+        ("description", "Another allowance for an actor, or for a pattern of actors.".into()),
+        ("type", "object".into()),
+        ("properties", Node::Object(properties)),
+        ("additionalProperties", Node::Bool(false)),
+        (
+            "allOf",
+            Node::List(vec![
+                one_of(vec![required(&["actor"]), required(&["pattern"])]),
+                one_of(vec![required(&["factor"]), required(&["definition"]), required(&["unlimited"])]),
+            ]),
+        ),
+        ("dependentRequired", Node::Object(vec![("definition", Node::List(vec!["limit".into()]))])),
     ])
 }

@@ -14,6 +14,8 @@ mod checks;
 #[cfg(feature = "remote")]
 mod closest;
 mod counting;
+#[cfg(feature = "redis")]
+mod document;
 mod line;
 mod memory;
 #[cfg(feature = "remote")]

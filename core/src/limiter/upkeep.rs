@@ -122,6 +122,16 @@ impl Limiter {
             Store::Shared(shared) => done(shared.clear()),
         }
     }
+
+    /// The text that a program keeps at the store's server under a key of its own, at most so many bytes; blocks this
+    /// thread.
+    #[cfg(feature = "redis")]
+    pub(super) fn value_sync(&self, key: &str, most: u64) -> Result<Option<Vec<u8>>, Error> {
+        let Store::Remote(remote) = &self.store else { return Ok(None) };
+        let (answered, answer) = sync_channel(1);
+        remote.start_value(key, most, move |value| drop(answered.send(value)));
+        wait(&answer)
+    }
 }
 
 /// A host that is answered once, even if the task that works for it ends by a panic or with its runtime.

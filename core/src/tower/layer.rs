@@ -9,6 +9,7 @@ use tower_layer::Layer;
 
 use super::options::Options;
 use super::service::RateLimit;
+use crate::config::Watched;
 use crate::http::{CANDIDATE, Gate, Trial};
 use crate::limit::Limit;
 use crate::limiter::Limiter;
@@ -85,6 +86,29 @@ impl RateLimitLayer {
     #[must_use]
     pub fn skip(self, skip: impl Fn(&request::Parts) -> bool + Send + Sync + 'static) -> Self {
         self.with(|options| options.skip = Some(Arc::new(skip)))
+    }
+
+    /// Sets the limits to those of a document, all or [some](Watched::select), in place of those that the layer was made with.
+    /// Each request has those that hold when it comes, with the override of its actor; without any it is not limited.
+    ///
+    /// ```
+    /// # #[cfg(feature = "toml")] {
+    /// use tidegate::config::Limits;
+    /// use tidegate::tower::RateLimitLayer;
+    /// use tidegate::{Limiter, Memory};
+    ///
+    /// # let path = std::env::temp_dir().join(format!("layer-{}.toml", std::process::id()));
+    /// std::fs::write(&path, "api = '100/minute'\noverrides = [{ actor = 'acme', factor = 0.1 }]")?;
+    /// let limits = Limits::watch(&path)?;
+    /// let layer = RateLimitLayer::new(Limiter::new(Memory::new()), []).watched(limits.select(["api"])?);
+    /// # drop(layer);
+    /// # std::fs::remove_file(&path)?;
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn watched(self, limits: Watched) -> Self {
+        self.with(|options| options.watched = Some(limits))
     }
 
     /// Sets the limits of each request, such as those of a customer's plan; without any it is not limited.

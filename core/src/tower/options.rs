@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use http::{request, response};
 
+use crate::config::Watched;
 use crate::http::{Gate, Trial};
 use crate::limit::Limit;
 use crate::limiter::Limiter;
@@ -31,6 +32,7 @@ pub(super) struct Options {
     pub(super) cost: Option<Function<u64>>,
     pub(super) factor: Option<Function<f64>>,
     pub(super) skip: Option<Function<bool>>,
+    pub(super) watched: Option<Watched>,
     pub(super) limits_of: Option<Function<Later<Vec<Limit>>>>,
     pub(super) charge_on: Option<Judge>,
     pub(super) on_trial: Option<Listener>,
@@ -49,6 +51,7 @@ impl Options {
             cost: None,
             factor: None,
             skip: None,
+            watched: None,
             limits_of: None,
             charge_on: None,
             on_trial: None,

@@ -178,11 +178,16 @@ impl Options {
         let cost = self.cost.as_ref().map_or(1, |cost| cost(parts));
         let factor = self.factor.as_ref().map_or(1.0, |factor| factor(parts));
         let role = if self.is_shadow { Role::Shadow } else { Role::Enforced };
-        let enforced = limits.iter().map(|limit| (limit, role));
-        let candidates = self.candidates.iter().map(|limit| (limit, Role::Candidate));
+        let watched = self.watched.as_ref().filter(|_| chosen.is_none()).map(|watched| (watched, watched.current()));
+        let enforced: Vec<_> = match &watched {
+            Some((watched, current)) => watched.checks(current, &actor),
+            None => limits.iter().map(|limit| Check::new(limit, &actor)).collect(),
+        };
+        let enforced = enforced.into_iter().map(|check| (check, role));
+        let candidates = self.candidates.iter().map(|limit| (Check::new(limit, &actor), Role::Candidate));
         let asked: Vec<_> = enforced
             .chain(candidates)
-            .map(|(limit, role)| Asked::new(0, Check::new(limit, &actor).cost(cost).factor(factor)).role(role))
+            .map(|(check, role)| Asked::new(0, check.cost(cost).factor(check.factor * factor)).role(role))
             .collect();
         if asked.is_empty() {
             return Ok(None);

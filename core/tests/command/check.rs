@@ -20,6 +20,23 @@ fn every_limit_is_explained() {
 }
 
 #[test]
+fn overrides_are_explained_and_their_faults_have_places() {
+    let ended = tidegate(&["check", "overrides.yaml"]);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    let (_, overrides) = ended.out.split_once("\n\n  Actor").unwrap();
+    let expected = r#" "acme" at "api": "api" (token-bucket) admits 5,000 at once, then 83.333 per second.
+  Actors like "team-*" at all limits: the factor is 0.5.
+  Actor "monitor" at all limits: no limit.
+"#;
+    assert_eq!(overrides, expected);
+    let file = super::written("overrides.yaml");
+    std::fs::write(&file, "api: 1/s\noverrides:\n  - actor: acme\n    factor: -1\n").unwrap();
+    let ended = tidegate(&["check", &file]);
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(ended.err, format!("{file}:4:5: overrides[0].factor: must be at least 0 and finite, got -1\n"));
+}
+
+#[test]
 fn explanations_are_lines_of_json() {
     let ended = tidegate(&["check", "--json", "limits.toml"]);
     let keys = ended.out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["key"].clone());

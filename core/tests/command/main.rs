@@ -4,6 +4,7 @@
 
 mod check;
 mod fit;
+mod overriding;
 mod replay;
 #[path = "../servers/mod.rs"]
 mod servers;

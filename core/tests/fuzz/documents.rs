@@ -7,6 +7,8 @@ use crate::is_sound;
 use crate::mutate::{fuzz, mutated_text};
 
 const JSON: &[&str] = &[
+    r#"{ "limits": { "api": "1/s" }, "overrides": [{ "actor": "a", "limit": "api", "definition": { "type": "bucket", "size": 5 } },
+        { "pattern": "*", "factor": 0.5 }, { "actor": "b", "unlimited": true }] }"#,
     r#"{
         "$schema": "limits.schema.json",
         "limits": {
@@ -23,12 +25,14 @@ const JSON: &[&str] = &[
 ];
 
 const YAML: &[&str] = &[
+    "api: 1/s\noverrides:\n- actor: acme\n  limit: api\n  definition: { type: bucket, size: 5 }\n- { pattern: 'a*b*', factor: 0.5 }\n",
     "limits:\n  login: &login\n    type: bucket\n    size: 10\n    dripRate: 1000\n  api: 100/minute\n  other:\n    <<: *login\n    size: 20\n",
     "# limits\n\"otp\": { type: sliding-log, max: 5, period: 60000, minInterval: 1000, countBlocked: true }\n'web': {type: sliding-counter, max: 0x10, period: 6e4}\n",
     "---\nnotes:\n  max: 300\n  duration: 3600000\n  minInterval: 0.5\ntext: |\n  5/15m\n  burst 20\n...\n",
 ];
 
 const TOML: &[&str] = &[
+    "api = '1/s'\n[[overrides]]\nactor = 'acme'\nunlimited = true\n[[overrides]]\npattern = '*'\nlimit = 'api'\ndefinition = '5/s'\n",
     "[limits]\napi = \"100/minute burst 20\"\nlogin = { type = \"bucket\", size = 10, dripRate = 1_000 }\n",
     "[limits.daily]\ntype = 'fixed-window'\nmax = 1000\nperiod = 8.64e7\n\n[limits.\"a.b\"]\nmax = 3\nduration = 0x10 # ms\n",
     "otp.type = \"sliding-log\"\notp.max = 5\notp.period = 60000\notp.countBlocked = true\ntext = '''\n5/15m'''\n",

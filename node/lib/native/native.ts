@@ -24,10 +24,31 @@ export interface Made {
   readonly wire: string
 }
 
-/** Limits by name, in the order of their document. */
-export interface Document {
-  readonly names: readonly string[]
-  readonly limits: readonly Made[]
+/** A document of limits. */
+export interface NativeDocument {
+  /** The definitions, in the order of the document: those of the names, and those of overrides with their numbers. */
+  contents(): {
+    readonly names: readonly string[]
+    readonly limits: readonly Made[]
+    readonly overriding: readonly number[]
+    readonly definitions: readonly Made[]
+  }
+  /** The number of the override of this limit and actor, and its factor; empty where there is none. */
+  overriding(name: string, actor: string): number[]
+  json(): string
+}
+
+/** A document that is watched. */
+export interface NativeWatched {
+  current(): NativeDocument
+  /** Another document, the faults of one that is wrong, each once, or nothing; looked for on a thread beside. */
+  look(): Promise<NativeDocument | DocumentFailure | null>
+  /** The same, read now and here, whether or not the mistake is known. */
+  reload(): NativeDocument | DocumentFailure | null
+  /** Refuses documents without a limit of this name. */
+  need(name: string): boolean
+  /** Milliseconds until the next look. */
+  pause(): number
 }
 
 /** Every fault of a document. */
@@ -218,13 +239,14 @@ interface Native {
   makeLimit(names: readonly string[], values: readonly unknown[]): number | Failure
   parseLimit(key: unknown, text: unknown): Made | Failure
   parseLimits(key: unknown, text: unknown): Made[] | Failure
-  loadLimits(path: unknown): Document | DocumentFailure | Failure
-  readLimits(text: unknown, format: unknown): Document | DocumentFailure | Failure
+  loadLimits(path: unknown): NativeDocument | DocumentFailure | Failure
+  readLimits(text: unknown, format: unknown): NativeDocument | DocumentFailure | Failure
   limitsFromEntries(
     names: readonly string[],
     values: readonly unknown[],
     counts: readonly number[],
-  ): Document | DocumentFailure | Failure
+  ): NativeDocument | DocumentFailure | Failure
+  watchLimits(path: unknown, every: number): NativeWatched | DocumentFailure | Failure
   explainLimit(limit: number, factor: number): { json: string; text: string } | Failure
   heldOf(limits: readonly number[]): number[] | Failure
   spentOfHold(

@@ -3,6 +3,7 @@
 import { knownOptions, NO_LIMITER, outOfRange, StoreError, wrongType } from '../errors.js'
 import type { GateOptions } from '../http/gate.js'
 import { Limiter } from '../limiter/limiter.js'
+import type { Limits, SelectedLimits } from '../limits/documents.js'
 import type { Later } from '../time/later.js'
 import type { Actor, LimitsOfRequest, RoomLimits, Rule } from './rules.js'
 
@@ -13,8 +14,8 @@ export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
    * @defaultValue a limiter of its own, in the memory of this process
    */
   readonly limiter?: Limiter | string | URL
-  /** The limits: one, several, as text, or a function of the request. */
-  readonly limits: RoomLimits<Request> | LimitsOfRequest<Request>
+  /** The limits: one, several, as text, those of a document, or a function of the request. */
+  readonly limits: RoomLimits<Request> | Limits | SelectedLimits | LimitsOfRequest<Request>
   /** The key of limits that are given as text. @defaultValue the route, the path of a mount, or `app` */
   readonly name?: string | undefined
   /**

@@ -5,6 +5,7 @@ import { combine, Gate } from '../http/gate.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { Check } from '../limiter/parts.js'
 import type { Limit } from '../limits/definition-cache.js'
+import { type ChosenLimits, chosenLimits, type Document } from '../limits/documents.js'
 import type { Trial } from '../native/native.js'
 import { LimitInfo } from '../results/info.js'
 import { after, all, isPromise, type Later } from '../time/later.js'
@@ -29,12 +30,14 @@ import { actorText, asked, estimated, hasChosenCost, ofRequest } from './request
 import { APP, Place } from './route-names.js'
 import {
   type Actor,
+  checkOf,
   type LimitsOfRequest,
   needsName,
   present,
   type ReadyRule,
   type RoomLimits,
   rulesOf,
+  rulesOfDocument,
   type Settings,
   settingsOf,
   withCandidate,
@@ -54,7 +57,7 @@ const MOST_NAMES = 10_000
 const SAME_NAME = 'must be given: the limits that these are added to have the same key'
 /** The answer where a store could not decide limits in shadow mode. */
 const NO_LIMIT = new LimitInfo()
-const MISSING = 'must be given: a definition, a limit as text, a list of them, or a function of the request'
+const MISSING = 'must be given: a definition, a limit as text, a list of them, a document, or a function of the request'
 
 const NONE: readonly never[] = []
 
@@ -76,6 +79,10 @@ export class Room<Request> implements Gates {
   readonly #skip: ((request: Request) => Later<boolean>) | undefined
   readonly #choose: LimitsOfRequest<Request> | undefined
   readonly #limits: unknown
+  /** The limits of a document, which may change. */
+  readonly #document: (() => ChosenLimits) | undefined
+  /** Their rules, as the document was when a request came last. */
+  #current: { readonly document: Document; readonly rules: readonly ReadyRule<Request>[] } | undefined
   readonly #name: string | undefined
   /** Rules by the names that their texts have; one, under an empty name, where no name is needed. */
   readonly #fixed = new Map<string, Fixed<Request>>()
@@ -117,7 +124,10 @@ export class Room<Request> implements Gates {
     this.#name = nameOption(options.name)
     this.#place = place ?? new Place(this.limiter)
     if (place === undefined) this.#place.endsWith(this)
-    if (typeof this.#limits === 'function') {
+    this.#document = chosenLimits(this.#limits)
+    if (this.#document !== undefined) {
+      proven(this.#ofDocument(this.#document()))
+    } else if (typeof this.#limits === 'function') {
       this.#choose = this.#limits as LimitsOfRequest<Request>
     } else {
       const named = this.#name !== undefined || !needsName(this.#limits)
@@ -220,6 +230,7 @@ export class Room<Request> implements Gates {
 
   #own(request: Request, isBase: boolean): Later<readonly ReadyRule<Request>[]> {
     if (this.#always !== undefined) return this.#always.rules
+    if (this.#document !== undefined) return this.#ofDocument(this.#document())
     const { nameOf } = this.#framework
     // What others are added to stands before them, wherever they stand.
     const name = (): string =>
@@ -228,6 +239,15 @@ export class Room<Request> implements Gates {
       )
     if (this.#choose === undefined) return this.#named(name()).rules
     return after(asked(this.#choose, request), (given) => this.#chosen(given, name))
+  }
+
+  /** The rules of a document, made anew when it has changed. */
+  #ofDocument(chosen: ChosenLimits): readonly ReadyRule<Request>[] {
+    if (this.#current?.document !== chosen.document) {
+      const rules = rulesOfDocument(chosen, this.#settings, this.options.candidate)
+      this.#current = { document: chosen.document, rules }
+    }
+    return this.#current.rules
   }
 
   #chosen(given: RoomLimits<Request> | null | undefined | false, nameOf: () => string): readonly ReadyRule<Request>[] {
@@ -311,12 +331,12 @@ export class Room<Request> implements Gates {
   }
 
   #check(request: Request, rule: ReadyRule<Request>): Later<Check> {
-    const { limit, cost, factor } = rule
+    const { cost, factor } = rule
     const actor = this.#actor(request, rule.key)
     const costs = typeof cost === 'function' ? estimated(cost, request) : cost
     const scale = typeof factor === 'function' ? asked(factor, request) : factor
     return after(all<unknown>([actor, costs, scale]), ([actor, cost, factor]) => {
-      return { limit, actor, cost, factor } as Check
+      return checkOf(rule, actor as string, cost as number, factor as number)
     })
   }
 

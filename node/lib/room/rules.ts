@@ -1,9 +1,11 @@
 /* The limits of a room, read once: definitions and texts become checked limits, each with its key, cost and factor. */
 
 import { knownOptions, outOfRange, wrongType } from '../errors.js'
+import type { Check } from '../limiter/parts.js'
 import { compiled, type Limit } from '../limits/definition-cache.js'
 import type { Definition } from '../limits/definitions.js'
-import { limitFrom, parseLimits } from '../limits/documents.js'
+import type { ChosenLimits, Found } from '../limits/documents.js'
+import { limitFrom, parseLimits } from '../limits/read.js'
 import { native } from '../native/native.js'
 import type { Later } from '../time/later.js'
 
@@ -43,6 +45,8 @@ export interface ReadyRule<Request> extends Settings<Request> {
   readonly candidate: Limit | undefined
   /** One of the two is of type concurrency. */
   readonly holds: boolean
+  /** Of a limit of a document: the definition and the factor of an actor. */
+  readonly find?: ((actor: string) => Found) | undefined
 }
 
 /** The settings that a room has for all its limits, and a limit may have for itself. */
@@ -79,6 +83,24 @@ export function rulesOf<Request>(
     next += count
     return named.slice(next - count, next).map((one) => ready(fields, one, settings))
   })
+}
+
+/** The rules of limits of a document, as it is now. */
+export function rulesOfDocument<Request>(
+  { document, names }: ChosenLimits,
+  settings: Settings<Request>,
+  candidate: unknown,
+): readonly ReadyRule<Request>[] {
+  const limits = names.map((name) => document.limit(name))
+  const rules = withCandidate(rulesOf(limits, '', settings), candidate)
+  return rules.map((rule, at) => ({ ...rule, find: (actor) => document.find(names[at] as string, actor) }))
+}
+
+/** The check of an actor: with the override of the document that the limit is of. */
+export function checkOf({ limit, find }: ReadyRule<never>, actor: string, cost: number, factor: number): Check {
+  if (find === undefined) return { limit, actor, cost, factor }
+  const found = find(actor)
+  return { limit: found.limit, actor, cost, factor: found.factor === 1 ? factor : factor * found.factor }
 }
 
 /** True if one of these limits is text that needs the name of its room. */

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import math
 import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from .._errors import LimitError
-from .._tidegate import _CANDIDATE, Limiter
+from .._limits import Limits as Document
+from .._limits import SelectedLimits
+from .._tidegate import _CANDIDATE
 from .actors import actor_of
 from .definitions import Definitions, Written
 from .failure import asked, asked_async
+from .option_checks import charges_of, check_function, check_numbers, unknown_option
 
 if sys.version_info >= (3, 11):
     from typing import TypedDict
@@ -44,8 +46,11 @@ Asked: TypeAlias = "tuple[Limit, str, int, float]"
 """A limit, its actor, the cost and the factor."""
 
 Given: TypeAlias = "T | Awaitable[T]"
-Limits: TypeAlias = "Written | Sequence[Written] | Callable[[R], Given[Written | Sequence[Written] | None]]"
-"""A limit, a text, a list of them, or a function of the request that returns one of these; ``None`` limits nothing."""
+Limits: TypeAlias = (
+    "Written | Sequence[Written] | Document | SelectedLimits | Callable[[R], Given[Written | Sequence[Written] | None]]"
+)
+"""A limit, a text, a list of them, a document or some of its limits, or a function of the request that returns a limit,
+a text or a list; ``None`` limits nothing."""
 
 # Limits that functions returned, kept compiled by what they returned.
 MOST_CHOICES = 1024
@@ -54,9 +59,6 @@ MOST_CHOICES = 1024
 ASK: Any = object()
 
 _numbers = itertools.count(1)
-
-# Tells of a cost or a factor that a limit can never take; nothing is charged in it.
-_TRIAL = Limiter(max_entries=1)
 
 
 class LimitOptions(TypedDict, Generic[R], total=False):
@@ -135,6 +137,7 @@ class Guard(Generic[R]):
     __slots__ = (
         "_candidate",
         "_choices",
+        "_document",
         "_is_plain",
         "_is_shadow",
         "_key",
@@ -182,26 +185,33 @@ class Guard(Generic[R]):
         self.number = next(_numbers)
         """Its own among all guards of this process."""
         self._limits = limits if callable(limits) else None
-        self._static = None if callable(limits) else Definitions("limits", limits, name)
+        self._document = limits if isinstance(limits, Document | SelectedLimits) else None
+        """Limits that depend on the actor, and may change."""
+        self._static = (
+            None
+            if callable(limits) or isinstance(limits, Document | SelectedLimits)
+            else Definitions("limits", limits, name)
+        )
         self._choices: dict[Any, Definitions] = {}
         # In shadow mode the limits keep their entries, so that they can be enforced later as they stand.
         self._is_shadow = shadow is True
         observed = None if shadow is None or isinstance(shadow, bool) else shadow
         self._shadow = None if observed is None else Definitions("shadow", observed, name, " shadow")
         self._candidate = None if candidate is None else Definitions("candidate", candidate, name, _CANDIDATE)
-        self._key = None if isinstance(key, str) else _function("key", key)
+        self._key = None if isinstance(key, str) else check_function("key", key)
         self.key_name = key if isinstance(key, str) else "ip"
         self.cost: Any = 1 if cost is None else cost
         self.factor: Any = 1.0 if factor is None else factor
         self.has_cost = cost is not None
-        self._skip = _function("skip", skip)
-        self.charge_on = _charges(charge_on)
-        self.on_blocked = _function("on_blocked", on_blocked)
+        self._skip = check_function("skip", skip)
+        self.charge_on = charges_of(charge_on)
+        self.on_blocked = check_function("on_blocked", on_blocked)
         self.override = override
         functions = [self._limits, self._key, self._skip, cost, factor]
-        self.asks = any(callable(function) for function in functions)
+        self.asks = self._document is not None or any(callable(function) for function in functions)
         self.is_async = any(_is_async(function) for function in functions)
-        self.holds = self._static is not None and self._static.holds
+        current = () if self._document is None else self.definitions("")
+        self.holds = any(limit._holds for limit in current) or (self._static is not None and self._static.holds)
         """It has limits of type concurrency, as far as they are known without a request."""
         self._is_plain = not (self.asks or self._is_shadow or self._shadow or self._candidate or self.holds)
         self.is_by_address = self._is_plain and self.key_name == "ip"
@@ -212,7 +222,7 @@ class Guard(Generic[R]):
             raise LimitError("candidate needs limits that are enforced beside it", "", "candidate", repr(candidate))
         if not isinstance(override, bool):
             raise LimitError(f"override must be True or False, got {override!r}", "", "override", repr(override))
-        _check_numbers(self.cost, self.factor, [limit for one in known for limit in one.checked])
+        check_numbers(self.cost, self.factor, [*current, *(limit for one in known for limit in one.checked)])
 
     def part(self, request: R, room: KnowsActors[R], place: str, actor: object = ASK) -> Part | None:
         """The checks of a request, or ``None`` where it is not limited here.
@@ -256,7 +266,7 @@ class Guard(Generic[R]):
         self, request: R, room: KnowsActors[R], place: str, chosen: Any, key: object, cost: Any, factor: Any
     ) -> Part | None:
         definitions = self._static
-        if definitions is None:
+        if definitions is None and self._document is None:
             definitions = self._chosen(chosen)
             if definitions is None:
                 return None
@@ -268,14 +278,23 @@ class Guard(Generic[R]):
             actors = [room.actor(request, "ip") if one is None else actor_of(one) for one in key]
         else:
             actors = [actor_of(key)]
-        checks = [(limit, actor, cost, factor) for actor in actors for limit in definitions.of(place)]
+        if definitions is not None:
+            checks = [(limit, actor, cost, factor) for actor in actors for limit in definitions.of(place)]
+            holds = definitions.holds
+        else:
+            checks = [
+                (limit, actor, cost, factor if scale == 1 else factor * scale)
+                for actor in actors
+                for limit, scale in self._document._found(actor)  # type: ignore[union-attr]
+            ]
+            holds = any(check[0]._holds for check in checks)
         if not checks:
             return None
         if self._shadow is None and self._candidate is None:
             if self._is_shadow:
                 return Part(self, [], place).observing(checks, None)
             part = Part(self, checks, place)
-            part.is_planned = definitions.holds
+            part.is_planned = holds
             return part
 
         def beside(definitions: Definitions | None) -> list[Asked] | None:
@@ -305,7 +324,14 @@ class Guard(Generic[R]):
 
     def definitions(self, place: str) -> tuple[Limit, ...]:
         """The limits of a place, as far as they are known without a request."""
+        if self._document is not None:
+            return tuple(self._document.values())
         return () if self._static is None else self._static.of(place)
+
+    @property
+    def may_change(self) -> bool:
+        """Its limits are those of a document."""
+        return self._document is not None
 
     def differing(self, place: str, other: Guard[Any], elsewhere: str) -> tuple[Limit, Limit] | None:
         """Limits of two guards and places that cannot be decided together: two definitions of one key and actor."""
@@ -325,6 +351,8 @@ class Guard(Generic[R]):
         return f"<Guard {self}>"
 
     def __str__(self) -> str:
+        if self._document is not None:
+            return ", ".join(self._document)
         return "a function" if self._static is None else str(self._static)
 
 
@@ -335,50 +363,3 @@ async def _awaited(value: Any) -> Any:
 def _is_async(function: object) -> bool:
     call = getattr(function, "__call__", None)  # noqa: B004
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
-
-
-def _check_numbers(cost: Any, factor: Any, limits: Sequence[Limit]) -> None:
-    """Raises for a cost or a factor with which every request would be an error."""
-    if not callable(cost):
-        if isinstance(cost, bool) or not isinstance(cost, int):
-            raise LimitError(f"cost must be a whole number or a function, got {cost!r}", "", "cost", repr(cost))
-        if cost < 0:
-            raise LimitError(f"cost must be at least 0, got {cost!r}", "", "cost", repr(cost))
-    if callable(factor):
-        return
-    if isinstance(factor, bool) or not isinstance(factor, int | float):
-        raise LimitError(f"factor must be a number or a function, got {factor!r}", "", "factor", repr(factor))
-    if not 0 <= factor < math.inf:
-        raise LimitError(f"factor must be at least 0 and finite, got {factor!r}", "", "factor", repr(factor))
-    for limit in limits:
-        # A function's cost is not known yet, and 0 fits always.
-        _TRIAL.peek(limit, "", 0 if callable(cost) else cost, factor)
-
-
-def unknown_option(name: str, known: Sequence[str]) -> LimitError:
-    """The error for an option that there is not."""
-    return LimitError(f"{name} is not an option, which are: {', '.join(known)}", "", name, "")
-
-
-def _function(field: str, given: Any) -> Any:
-    if given is not None and not callable(given):
-        raise LimitError(f"{field} must be a function, got {given!r}", "", field, repr(given))
-    return given
-
-
-def _charges(given: Any) -> Callable[[int, Any], bool] | None:
-    """A predicate of a status and its response."""
-    if given is None:
-        return None
-    if callable(given):
-        predicate: Callable[[Any], bool] = given
-        return lambda _status, response: predicate(response)
-    statuses = frozenset(given) if isinstance(given, Collection) and not isinstance(given, str | bytes) else None
-    if not statuses or not all(_is_status(status) for status in statuses):
-        wanted = "a function of the response or the statuses that are charged"
-        raise LimitError(f"charge_on must be {wanted}, got {given!r}", "", "charge_on", repr(given))
-    return lambda status, _response: status in statuses
-
-
-def _is_status(given: object) -> bool:
-    return isinstance(given, int) and 100 <= given <= 599

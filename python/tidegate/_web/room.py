@@ -133,7 +133,7 @@ class Room(Generic[R]):
         limits = guard.definitions(place)
         if len(self.known) < MOST_KNOWN:
             self.known[guard, place] = limits
-        if guard.derives and not self.claim(guard, place):
+        if guard.may_change or (guard.derives and not self.claim(guard, place)):
             return limits
         for limit in limits:
             first = self.store.differing(limit)

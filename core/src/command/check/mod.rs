@@ -11,7 +11,7 @@ use clap::Args;
 
 use super::output::{Done, Failure, Output};
 use super::{FAULTS, FINE};
-use crate::config::{Format, Limits, LimitsError, Places};
+use crate::config::{Format, Limits, LimitsError, Override, Places};
 
 #[derive(Args)]
 pub(super) struct Options {
@@ -59,7 +59,31 @@ fn explained(file: &str, limits: &Limits) -> String {
         let named = if name == limit.key() { String::new() } else { format!("{name:?} has the key ") };
         let _ = writeln!(text, "\n  {named}{}", explanation.replace('\n', "\n  "));
     }
+    if !limits.overrides().is_empty() {
+        text.push('\n');
+    }
+    for one in limits.overrides() {
+        let _ = writeln!(text, "  {}", overridden(one));
+    }
     text
+}
+
+/// An override in a sentence.
+fn overridden(one: &Override) -> String {
+    let who = match (one.actor(), one.pattern()) {
+        (Some(actor), _) => format!("Actor {actor:?}"),
+        (None, pattern) => format!("Actors like {:?}", pattern.unwrap_or_default()),
+    };
+    let limit = one.limit().map_or("all limits".to_owned(), |name| format!("{name:?}"));
+    match (one.definition(), one.factor()) {
+        (Some(definition), _) => {
+            let explanation = definition.explain().to_string();
+            let sentence = explanation.lines().next().unwrap_or_default();
+            format!("{who} at {limit}: {sentence}")
+        }
+        (None, 0.0) => format!("{who} at {limit}: no limit."),
+        (None, factor) => format!("{who} at {limit}: the factor is {factor}."),
+    }
 }
 
 /// The sentences on all limits together.

@@ -54,6 +54,16 @@ impl Remote {
         self.store.backend.actor(&self.name, limit.key(), key)
     }
 
+    #[cfg(feature = "redis")]
+    pub(crate) fn start_value(
+        &self,
+        key: &str,
+        most: u64,
+        done: impl FnOnce(Result<Option<Vec<u8>>, Error>) + Send + 'static,
+    ) {
+        self.work(|session| self.store.backend.value(session, key, most), done);
+    }
+
     /// Works on the process's own runtime: a caller's need not be one that can.
     fn work<T: Send + 'static>(
         &self,

@@ -62,6 +62,11 @@ impl Backend for Settings {
         self.layout().actor(namespace, limit, key)
     }
 
+    fn value(&self, session: Session, key: &str, most: u64) -> Work<Option<Vec<u8>>> {
+        let (upkeep, key) = (Upkeep::new(self, session), key.to_owned());
+        Box::pin(async move { upkeep.value(&key, most).await })
+    }
+
     fn key(&self, name: EntryName<'_>) -> Key {
         self.layout().key(name)
     }

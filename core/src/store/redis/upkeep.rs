@@ -54,6 +54,11 @@ impl Upkeep {
         ping(&self.address, &self.context, probes).await
     }
 
+    /// The beginning of a text under a key, at most so many bytes.
+    pub(super) async fn value(&self, key: &str, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        value(&self.address, &self.context, key, most).await
+    }
+
     /// Removes every entry of a namespace, in steps; says how many keys there were.
     pub(super) async fn clear(&self, namespace: &str) -> Result<u64, StoreError> {
         clear(&self.address, &self.context, self.layout, namespace).await
@@ -155,6 +160,34 @@ async fn clear(address: &Address, context: &Arc<Context>, layout: Layout, namesp
         }
     }
     Ok(removed)
+}
+
+/// Asks the server that has the key: in a cluster the others say that they have not.
+async fn value(address: &Address, context: &Arc<Context>, key: &str, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut refused = None;
+    for endpoint in endpoints(address, context).await? {
+        let late = |_| late(&endpoint);
+        let connected = timeout(context.connect_timeout(), endpoint.connect()).await.map_err(late)?;
+        let mut connection = connected.map_err(|error| failed(&endpoint, &error))?.connection;
+        connection.allow(most + MOST_READ);
+        let asked = range(&mut connection.wire, key, most);
+        match timeout(context.connect_timeout(), asked).await.map_err(late)? {
+            Ok(found) => return Ok(found),
+            Err(error) if matches!(ErrorAction::of(&error), ErrorAction::Redirect { .. }) => {
+                refused = Some(failed(&endpoint, &error));
+            }
+            Err(error) => return Err(failed(&endpoint, &error)),
+        }
+    }
+    refused.map_or(Ok(None), Err)
+}
+
+async fn range(connection: &mut MultiplexedConnection, key: &str, most: u64) -> RedisResult<Option<Vec<u8>>> {
+    let mut range = redis::cmd("GETRANGE");
+    let bytes: Vec<u8> = range.arg(key).arg(0).arg(most.saturating_sub(1)).query_async(connection).await?;
+    // An empty text and no key have the same range.
+    let is_there = !bytes.is_empty() || redis::cmd("EXISTS").arg(key).query_async(connection).await?;
+    Ok(is_there.then_some(bytes))
 }
 
 async fn scan(

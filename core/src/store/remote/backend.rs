@@ -57,6 +57,14 @@ pub trait Backend: Send + Sync + 'static {
         (parts.namespace.is(namespace) && parts.limit.is(limit)).then_some(parts.actor)
     }
 
+    /// Reads what programs keep under a key of their own, such as a document of limits: at most so many bytes of it; nothing
+    /// where there is no such key.
+    fn value(&self, session: Session, key: &str, most: u64) -> Work<Option<Vec<u8>>> {
+        let _ = (session, key, most);
+        let kind = self.kind();
+        Box::pin(async move { Err(StoreError::new(Failure::Other).because(format!("{kind} keeps no documents"))) })
+    }
+
     /// The name of an entry.
     fn key(&self, name: EntryName<'_>) -> Key {
         name.to_key()

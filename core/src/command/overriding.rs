@@ -1,0 +1,113 @@
+//! `tidegate override`: another allowance for an actor, written into a document of limits.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use clap::{ArgGroup, Args};
+
+use super::output::{Done, Failure, Output};
+use super::{FAULTS, FINE};
+use crate::config::{Draft, Entry, Format, LimitsError};
+use crate::limit::Value;
+
+#[derive(Args)]
+#[command(group(ArgGroup::new("subject").required(true)), group(ArgGroup::new("effect").required(true)))]
+pub(super) struct Options {
+    /// A file of limits: .json, which has no comments that could be lost
+    file: String,
+    /// The actor, as the application names it, such as ip:203.0.113.9
+    #[arg(long, group = "subject")]
+    actor: Option<String>,
+    /// A pattern of actors, in which each * stands for any characters
+    #[arg(long, group = "subject")]
+    pattern: Option<String>,
+    /// The name of the limit; all limits unless given
+    #[arg(long, value_name = "NAME")]
+    limit: Option<String>,
+    /// The factor of the actor: 0.5 is twice the allowance
+    #[arg(long, group = "effect", allow_negative_numbers = true)]
+    factor: Option<f64>,
+    /// A limit as text in place of the limit, such as 5000/minute
+    #[arg(long, group = "effect", requires = "limit", value_name = "TEXT")]
+    definition: Option<String>,
+    /// No limit for the actor
+    #[arg(long, group = "effect")]
+    unlimited: bool,
+    /// Removes the override instead
+    #[arg(long, group = "effect")]
+    remove: bool,
+}
+
+impl Options {
+    fn subject(&self) -> [(&'static str, Option<&str>); 3] {
+        [("actor", self.actor.as_deref()), ("pattern", self.pattern.as_deref()), ("limit", self.limit.as_deref())]
+    }
+
+    fn effect(&self) -> Option<(&'static str, Value)> {
+        let factor = self.factor.map(|factor| ("factor", Value::Number(factor)));
+        let definition = self.definition.clone().map(|text| ("definition", Value::Text(text)));
+        factor.or(definition).or(self.unlimited.then_some(("unlimited", Value::Bool(true))))
+    }
+}
+
+pub(super) fn run(options: &Options, output: &mut Output) -> Done {
+    let file = options.file.as_str();
+    if Format::of(file) != Some(Format::Json) {
+        return Err(Failure::of(file, "must end with .json: comments of another format would be lost"));
+    }
+    let text = fs::read_to_string(file).map_err(|error| Failure::of(file, format_args!("cannot be read: {error}")))?;
+    let wrong = |error: LimitsError, output: &mut Output| {
+        for fault in error.errors() {
+            output.tell(&format!("{file}: {fault}"));
+        }
+        Ok(FAULTS)
+    };
+    let mut draft = match Draft::read(&text) {
+        Ok(draft) => draft,
+        Err(error) => return wrong(error, output),
+    };
+    let subject = options.subject();
+    let was_there = draft.remove(&subject);
+    let (change, effect) = match options.effect() {
+        Some(effect) if was_there => ("replaced", Some(effect)),
+        Some(effect) => ("added", Some(effect)),
+        None if was_there => ("removed", None),
+        None => return Err(Failure::of(file, "has no such override")),
+    };
+    if let Some((name, value)) = effect {
+        let given = subject.into_iter().filter_map(|(name, text)| Some((name, Value::Text(text?.to_owned()))));
+        let fields = given.chain([(name, value)]);
+        draft.put_first(fields.map(|(name, value)| (name.to_owned(), Entry::Value(value))).collect());
+    }
+    let text = match draft.write() {
+        Ok(text) => text,
+        Err(error) => return wrong(error, output),
+    };
+    written(file, &text).map_err(|error| Failure::of(file, format_args!("cannot be written: {error}")))?;
+    output.print(&format!("{file}: an override is {change}"))?;
+    Ok(FINE)
+}
+
+/// Writes another file and renames it, so that nobody reads a half-written one.
+fn written(file: &str, text: &str) -> std::io::Result<()> {
+    // Of a link, the file that it leads to.
+    let path = fs::canonicalize(file)?;
+    let beside = path.with_file_name(format!(".{}.{}", name_of(&path), std::process::id()));
+    let write = || {
+        let mut new = fs::OpenOptions::new().write(true).create_new(true).open(&beside)?;
+        new.write_all(text.as_bytes())?;
+        new.sync_all()?;
+        fs::set_permissions(&beside, fs::metadata(&path)?.permissions())?;
+        fs::rename(&beside, &path)
+    };
+    let done = write();
+    if done.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    done
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}

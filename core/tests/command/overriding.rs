@@ -1,0 +1,92 @@
+//! `tidegate override`.
+
+use std::fs;
+
+use super::{tidegate, written};
+
+fn document(name: &str) -> String {
+    let file = written(name);
+    fs::write(
+        &file,
+        "{\n  \"$schema\": \"s\",\n  \"b\": \"100/minute\",\n  \"a\": { \"type\": \"bucket\", \"size\": 10 }\n}\n",
+    )
+    .unwrap();
+    file
+}
+
+fn run(file: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let ended = tidegate(&[&["override", file], arguments].concat());
+    (ended.code, ended.out.replace(file, "FILE"), ended.err.replace(file, "FILE"))
+}
+
+#[test]
+fn an_override_is_added_replaced_and_removed_and_all_else_stays() {
+    let file = document("overriding.json");
+    let before = fs::read_to_string(&file).unwrap();
+    let added = run(&file, &["--actor", "acme", "--limit", "b", "--definition", "5000/minute"]);
+    assert_eq!(added, (Some(0), "FILE: an override is added\n".to_owned(), String::new()));
+    assert_eq!(run(&file, &["--pattern", "team-*", "--factor", "0.5"]).0, Some(0));
+    assert_eq!(run(&file, &["--actor", "acme", "--limit", "b", "--factor", "2"]).1, "FILE: an override is replaced\n");
+    let expected = r#"{
+  "$schema": "s",
+  "b": "100/minute",
+  "a": {
+    "type": "bucket",
+    "size": 10
+  },
+  "overrides": [
+    {
+      "actor": "acme",
+      "limit": "b",
+      "factor": 2
+    },
+    {
+      "pattern": "team-*",
+      "factor": 0.5
+    }
+  ]
+}
+"#;
+    assert_eq!(fs::read_to_string(&file).unwrap(), expected);
+    assert_eq!(run(&file, &["--actor", "acme", "--limit", "b", "--remove"]).1, "FILE: an override is removed\n");
+    assert_eq!(run(&file, &["--pattern", "team-*", "--remove"]).0, Some(0));
+    let missing = run(&file, &["--pattern", "team-*", "--remove"]);
+    assert_eq!((missing.0, missing.2.as_str()), (Some(2), "FILE: has no such override\n"));
+    let after = fs::read_to_string(&file).unwrap();
+    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(value(&after), value(&before));
+}
+
+#[test]
+fn what_would_make_a_wrong_document_is_not_written() {
+    let file = document("overriding-wrong.json");
+    let before = fs::read_to_string(&file).unwrap();
+    for (arguments, error) in [
+        (&["--actor", "a", "--factor", "-1"][..], "FILE: overrides[0].factor: must be at least 0 and finite, got -1\n"),
+        (
+            &["--pattern", "a", "--unlimited"],
+            "FILE: overrides[0].pattern: must have a *, got \"a\"; a single one is an actor\n",
+        ),
+        (
+            &["--actor", "a", "--limit", "c", "--unlimited"],
+            "FILE: overrides[0].limit: must be the name of a limit, got \"c\"\n",
+        ),
+    ] {
+        let (code, _, told) = run(&file, arguments);
+        assert_eq!((code, told.as_str()), (Some(1), error), "{arguments:?}");
+    }
+    for arguments in [
+        &["--actor", "a"][..],
+        &["--factor", "1"],
+        &["--actor", "a", "--pattern", "a*", "--factor", "1"],
+        &["--actor", "a", "--factor", "1", "--unlimited"],
+        &["--actor", "a", "--definition", "1/s"],
+    ] {
+        assert_eq!(run(&file, arguments).0, Some(2), "{arguments:?}");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    let other = run("limits.toml", &["--actor", "a", "--unlimited"]);
+    assert_eq!(other.2, "FILE: must end with .json: comments of another format would be lost\n");
+    fs::write(&file, "{ \"a\": 5 }").unwrap();
+    assert_eq!(run(&file, &["--actor", "a", "--unlimited"]).2, "FILE: a: must be text or a table, got 5\n");
+}
