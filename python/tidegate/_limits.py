@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -169,6 +168,8 @@ class Limits(Mapping[str, Limit]):
         return [document.find(name, actor) for name in document.named]
 
     def _wire(self) -> dict[str, Any]:
+        import json
+
         wire: dict[str, Any] = json.loads(self._document.to_json())
         return wire
 
@@ -272,12 +273,19 @@ class WatchedLimits(Limits):
     >>> limits.close()
     """
 
-    __slots__ = ("_closed", "_name", "_on_change", "_on_error", "_watched")
+    __slots__ = ("_closed", "_engine", "_name", "_needed", "_of_parent", "_on_change", "_on_error", "_source", "_told")
     _closed: bool
+    _engine: _Watched | None
+    """The engine's part; none in a forked child until it is needed: its locks may be held by a thread of the parent."""
+    _name: str
+    _needed: set[str]
+    _of_parent: _Watched | None
+    """The engine's part of the parent, which a child never touches, nor frees."""
     _on_change: Callable[[WatchedLimits], object] | None
     _on_error: Callable[[LimitsError], object] | None
-    _name: str
-    _watched: _Watched
+    _source: tuple[str | os.PathLike[str], float]
+    _told: str
+    """The mistake that was told last."""
 
     @classmethod
     def _started(
@@ -294,9 +302,11 @@ class WatchedLimits(Limits):
             if function is not None and not callable(function):
                 raise LimitError(f"{name} must be a function, got {function!r}", "", name, repr(function))
         watched: WatchedLimits = object.__new__(cls)
-        watched._watched = _Watched(source, float(seconds))
-        watched._name = watched._watched.name
-        watched._document = watched._watched.current()
+        watched._source = (source, float(seconds))
+        watched._engine = engine = _Watched(*watched._source)
+        watched._of_parent = None
+        watched._name, watched._document = engine.name, engine.current()
+        watched._needed, watched._told = set(), ""
         watched._on_change, watched._on_error = on_change, on_error
         watched._closed = False
         start(watched)
@@ -307,7 +317,8 @@ class WatchedLimits(Limits):
 
         Raises ``LimitsError`` where it is wrong; the limits before it still hold.
         """
-        return self._take(self._watched.reload())
+        engine, is_other = self._watched()
+        return self._take(engine.reload()) or is_other
 
     def close(self) -> None:
         """Look no more; the limits stay as they are."""
@@ -316,21 +327,44 @@ class WatchedLimits(Limits):
     def select(self, *names: str) -> SelectedLimits:
         """Some of these limits, which every later document has to have; see ``Limits.select``."""
         selected = super().select(*names)
-        for name in names:
-            self._watched.need(name)
+        self._needed.update(names)
+        if self._engine is not None:
+            for name in names:
+                self._engine.need(name)
         return selected
+
+    def _forked(self) -> None:
+        """Begin anew in a forked child."""
+        self._of_parent = self._of_parent or self._engine
+        self._engine = None
+
+    def _watched(self) -> tuple[_Watched, bool]:
+        """The engine's part of this process, and true where it was made just now and has found other limits."""
+        engine = self._engine
+        if engine is not None:
+            return engine, False
+        engine = _Watched(*self._source)
+        for name in self._needed:
+            engine.need(name)
+        self._engine = engine
+        current = engine.current()
+        return engine, current.to_json() != self._document.to_json() and self._take(current)
 
     def _look(self) -> float | None:
         """Look once; returns the seconds until the next look."""
         if self._closed:
             return None
         try:
-            self._take(self._watched.look())
+            engine, _ = self._watched()
+            self._take(engine.look())
         except LimitsError as error:
-            extra = {"event": "limits-wrong", "source": self._name}
-            _log.warning("the limits before still hold: %s", error, extra=extra)
-            self._call(self._on_error, error)
-        return self._watched.pause
+            # A child that has not begun yet finds the same mistake at each look.
+            if self._engine is not None or self._told != str(error):
+                self._told = str(error)
+                extra = {"event": "limits-wrong", "source": self._name}
+                _log.warning("the limits before still hold: %s", error, extra=extra)
+                self._call(self._on_error, error)
+        return self._source[1] if self._engine is None else self._engine.pause
 
     def _take(self, document: _Document | None) -> bool:
         if document is None:

@@ -19,6 +19,9 @@ class Watcher(Protocol):
     def _look(self) -> float | None:
         """Look once; returns the seconds until the next look, ``None`` for the end."""
 
+    def _forked(self) -> None:
+        """Begin anew in a forked child."""
+
 
 class Watching:
     """The documents of this process, looked at one after the other by one daemon thread."""
@@ -47,6 +50,7 @@ class Watching:
         self.__init__()  # type: ignore[misc]
         for watcher in watchers:
             if watcher is not None:
+                watcher._forked()
                 self.start(watcher)
 
     def end(self) -> None:

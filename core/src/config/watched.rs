@@ -36,8 +36,8 @@ pub(super) type Listener = Box<dyn Fn(&Change) + Send + Sync>;
 /// What a change of a definition means for entries is the same as for a new deployment: used units stay used.
 ///
 /// A file is read each time, not asked for its age: what counts is its text. A text that is new is read twice, 100 ms apart,
-/// before it counts, so that a half-written file does not. A forked child has no thread that looks: there,
-/// [`reload`](Self::reload).
+/// before it counts, so that a half-written file does not. A forked child has no thread that looks, and has to watch the
+/// document anew.
 ///
 /// ```
 /// # #[cfg(feature = "toml")] {
