@@ -27,6 +27,8 @@ pub(crate) struct Contents {
     pub names: Vec<String>,
     /// The limits, one for each name.
     pub limits: Vec<Made>,
+    /// There are overrides.
+    pub overrides: bool,
     /// The numbers of the overrides that have a definition.
     pub overriding: Vec<f64>,
     /// Their definitions.
@@ -45,6 +47,7 @@ impl Document {
         Contents {
             names: self.0.names().map(str::to_owned).collect(),
             limits: self.0.iter().map(|(_, limit)| Made::new(limit)).collect(),
+            overrides: !self.0.overrides().is_empty(),
             overriding,
             definitions,
         }

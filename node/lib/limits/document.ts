@@ -14,16 +14,18 @@ export interface Found {
 export class Document {
   readonly limits: ReadonlyMap<string, Limit>
   readonly #native: NativeDocument
+  readonly #hasOverrides: boolean
   /** The definitions of overrides, by the numbers of these. */
   readonly #overriding: ReadonlyMap<number, Limit>
 
   constructor(read: NativeDocument) {
-    const { names, limits, overriding, definitions } = read.contents()
+    const { names, limits, overrides, overriding, definitions } = read.contents()
     // All of the engine's numbers are held before anything can fail.
     const [named, others] = [limits, definitions].map((made) => made.map((one) => Checked.of(one)))
     this.limits = new Map(names.map((name, index) => [name, named?.[index] as Limit]))
     this.#overriding = new Map(overriding.map((number, index) => [number, others?.[index] as Limit]))
     this.#native = read
+    this.#hasOverrides = overrides
   }
 
   /** The limit with this name, which there has to be. */
@@ -37,7 +39,8 @@ export class Document {
   find(name: string, actor: string): Found {
     const limit = this.limit(name)
     // The limiter has the error for what is no actor.
-    const [number, factor] = typeof actor === 'string' ? this.#native.overriding(name, actor) : []
+    const isAsked = this.#hasOverrides && typeof actor === 'string'
+    const [number, factor] = isAsked ? this.#native.overriding(name, actor) : []
     if (number === undefined || factor === undefined) return { limit, factor: 1 }
     return { limit: this.#overriding.get(number) ?? limit, factor }
   }

@@ -30,6 +30,7 @@ export interface NativeDocument {
   contents(): {
     readonly names: readonly string[]
     readonly limits: readonly Made[]
+    readonly overrides: boolean
     readonly overriding: readonly number[]
     readonly definitions: readonly Made[]
   }
