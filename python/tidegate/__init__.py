@@ -99,8 +99,9 @@ __all__ += [
     "Statistics",
     "StoreError",
     "TidegateError",
-from ._limits import Limits, SelectedLimits, WatchedLimits
-from ._stats import Health, Latency, Metric, Statistics, Top, TopActor
+    "Top",
+    "TopActor",
+    "WatchedLimits",
     "__version__",
     "client_of",
     "json_schema",
