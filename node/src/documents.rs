@@ -177,7 +177,7 @@ pub(crate) struct Look(tidegate::config::Watched);
 
 impl Task for Look {
     type Output = Option<Change>;
-    type JsValue = Option<Either<Document, DocumentFailure>>;
+    type JsValue = Either<bool, DocumentFailure>;
 
     fn compute(&mut self) -> napi::Result<Self::Output> {
         Ok(self.0.look())
@@ -185,10 +185,51 @@ impl Task for Look {
 
     fn resolve(&mut self, _: Env, change: Self::Output) -> napi::Result<Self::JsValue> {
         Ok(match change {
-            Some(Change::Changed(limits)) => Some(Either::A(Document(limits))),
-            Some(Change::Wrong(error)) => Some(Either::B(error.into())),
-            _ => None,
+            Some(Change::Wrong(error)) => Either::B(error.into()),
+            change => Either::A(change.is_some()),
         })
+    }
+}
+
+/// The first look at a document.
+pub(crate) struct FirstLook {
+    source: Answered<String>,
+    every: Duration,
+}
+
+impl Task for FirstLook {
+    type Output = Answered<Result<tidegate::config::Watched, LimitsError>>;
+    type JsValue = Either3<Watched, DocumentFailure, Failure>;
+
+    fn compute(&mut self) -> napi::Result<Self::Output> {
+        let source = std::mem::replace(&mut self.source, Ok(String::new()));
+        // JavaScript tells of changes itself.
+        let begin = |source: String| Ok(Watch::open(&source)?.every(self.every).on_change(|_| {}).by_hand());
+        Ok(source.and_then(begin))
+    }
+
+    fn resolve(&mut self, _: Env, read: Self::Output) -> napi::Result<Self::JsValue> {
+        Ok(match read {
+            Ok(Ok(watched)) => Either3::A(Watched(watched)),
+            Ok(Err(error)) => Either3::B(error.into()),
+            Err(failure) => Either3::C(*failure),
+        })
+    }
+}
+
+/// One look that finds every mistake anew.
+pub(crate) struct Reload(tidegate::config::Watched);
+
+impl Task for Reload {
+    type Output = Result<bool, LimitsError>;
+    type JsValue = Either<bool, DocumentFailure>;
+
+    fn compute(&mut self) -> napi::Result<Self::Output> {
+        Ok(self.0.reload())
+    }
+
+    fn resolve(&mut self, _: Env, read: Self::Output) -> napi::Result<Self::JsValue> {
+        Ok(read.map_or_else(|error| Either::B(error.into()), Either::A))
     }
 }
 
@@ -196,20 +237,11 @@ impl Task for Look {
 #[napi]
 pub(crate) struct Watched(tidegate::config::Watched);
 
-/// Reads a file that will be looked at again, so many milliseconds apart.
+/// Reads a document that will be looked at again, so many milliseconds apart, on a thread beside.
 #[napi(catch_unwind)]
-pub(crate) fn watch_limits(path: Unknown<'_>, every: f64) -> Either3<Watched, DocumentFailure, Failure> {
-    let path = match text(&path, "", "path") {
-        Ok(path) => path,
-        Err(failure) => return Either3::C(*failure),
-    };
+pub(crate) fn watch_limits(source: Unknown<'_>, every: f64) -> AsyncTask<FirstLook> {
     let every = Duration::try_from_secs_f64(every / 1000.0).unwrap_or(Duration::MAX);
-    // JavaScript tells of changes itself.
-    match Watch::open(&path).map(|watch| watch.every(every).on_change(|_| {}).by_hand()) {
-        Ok(Ok(watched)) => Either3::A(Watched(watched)),
-        Ok(Err(error)) => Either3::B(error.into()),
-        Err(error) => Either3::C(*Box::<Failure>::from(error)),
-    }
+    AsyncTask::new(FirstLook { source: text(&source, "", "source"), every })
 }
 
 #[napi]
@@ -221,19 +253,16 @@ impl Watched {
         Document(self.0.current())
     }
 
-    /// Looks once, on a thread beside: another document, the faults of one that is wrong, each once, or nothing.
+    /// Looks once, on a thread beside: true if other limits hold, or the faults of a document that is wrong, each once.
     #[napi(catch_unwind)]
     pub fn look(&self) -> AsyncTask<Look> {
         AsyncTask::new(Look(self.0.clone()))
     }
 
-    /// Reads now: another document, its faults, or nothing.
+    /// Reads now, on a thread beside: true if other limits hold, or the faults of the document.
     #[napi(catch_unwind)]
-    pub fn reload(&self) -> Option<Either<Document, DocumentFailure>> {
-        match self.0.reload() {
-            Ok(is_new) => is_new.then(|| Either::A(self.current())),
-            Err(error) => Some(Either::B(error.into())),
-        }
+    pub fn reload(&self) -> AsyncTask<Reload> {
+        AsyncTask::new(Reload(self.0.clone()))
     }
 
     /// Refuses documents without a limit of this name.

@@ -41,8 +41,8 @@ function written(text = DOCUMENT) {
 }
 
 /** Limits that are looked at only when the test says so. */
-function watched(path, options = {}) {
-  const limits = Limits.watch(path, { every: 3_600_000, ...options })
+async function watched(path, options = {}) {
+  const limits = await Limits.watch(path, { every: 3_600_000, ...options })
   after(() => limits.close())
   return limits
 }
@@ -88,45 +88,45 @@ test('overrides of an object', () => {
   )
 })
 
-test('the limits are always those that hold now', () => {
+test('the limits are always those that hold now', async () => {
   const path = written()
-  const limits = watched(path)
+  const limits = await watched(path)
   assert.ok(limits instanceof Limits && limits instanceof WatchedLimits)
   assert.deepEqual([...limits.keys()], ['api', 'login'])
-  assert.equal(limits.reload(), false)
+  assert.equal(await limits.reload(), false)
   const limiter = new Limiter()
   assert.equal(limiter.limitSync(limits.get('login'), 'ada', { cost: 4 }).remaining, 6)
   writeFileSync(path, "login = { type = 'bucket', size = 20 }")
-  assert.equal(limits.reload(), true)
+  assert.equal(await limits.reload(), true)
   assert.deepEqual([...limits].length, 1)
   // What was used stays used.
   assert.equal(limiter.limitSync(limits.get('login'), 'ada').remaining, 15)
 })
 
-test('a wrong document changes nothing', () => {
+test('a wrong document changes nothing', async () => {
   const path = written()
-  const limits = watched(pathToFileURL(path))
+  const limits = await watched(pathToFileURL(path))
   for (const text of ["api = '10/fortnight'", 'api = [']) {
     writeFileSync(path, text)
-    assert.throws(() => limits.reload(), LimitsError)
-    assert.throws(() => limits.reload(), LimitsError)
+    await assert.rejects(limits.reload(), LimitsError)
+    await assert.rejects(limits.reload(), LimitsError)
   }
   rmSync(path)
-  assert.throws(() => limits.reload(), /cannot be read/)
+  await assert.rejects(limits.reload(), /cannot be read/)
   assert.equal(limits.check('api', 'acme').limit.count, 5000)
 })
 
-test('limits that were selected have to stay', () => {
+test('limits that were selected have to stay', async () => {
   const path = written()
-  const limits = watched(path)
+  const limits = await watched(path)
   const selected = limits.select('login')
   assert.ok(selected instanceof SelectedLimits)
   assert.deepEqual(selected.names, ['login'])
   assert.throws(() => limits.select('login', 'nobody'), RangeError)
   writeFileSync(path, "api = '10/s'")
-  assert.throws(() => limits.reload(), /login: must be given/)
+  await assert.rejects(limits.reload(), /login: must be given/)
   writeFileSync(path, "login = '10/s'")
-  assert.equal(limits.reload(), true)
+  assert.equal(await limits.reload(), true)
 })
 
 test('changes and mistakes are told once', async () => {
@@ -137,7 +137,7 @@ test('changes and mistakes are told once', async () => {
       tell = resolve
     })
   let told = next()
-  const limits = watched(path, { every: 10, onChange: (what) => tell(what), onError: (what) => tell(what) })
+  const limits = await watched(path, { every: 10, onChange: (what) => tell(what), onError: (what) => tell(what) })
   const keep = setInterval(() => {}, 1000)
   writeFileSync(path, "api = '5/s'")
   assert.equal(await told, limits)
@@ -156,7 +156,7 @@ test('changes and mistakes are told once', async () => {
 
 test('a mistake that nobody listens to is a warning', async () => {
   const path = written()
-  const limits = watched(path, { every: 10 })
+  const limits = await watched(path, { every: 10 })
   const keep = setInterval(() => {}, 1000)
   writeFileSync(path, "api = '5/fortnight'")
   const [warning] = await once(process, 'warning')
@@ -175,7 +175,7 @@ test('a text under a key of a server is watched', async () => {
       tell = resolve
     })
   let told = next()
-  const limits = watched(source, { every: 20, onChange: (what) => tell(what), onError: (what) => tell(what) })
+  const limits = await watched(source, { every: 20, onChange: (what) => tell(what), onError: (what) => tell(what) })
   assert.equal(limits.get('api').count, 100)
   const keep = setInterval(() => {}, 1000)
   await server.command('SET', 'limits.toml', "api = '5/s'")
@@ -186,10 +186,10 @@ test('a text under a key of a server is watched', async () => {
   assert.match((await told).message, /there is no such key/)
   limits.close()
   clearInterval(keep)
-  assert.throws(() => Limits.watch(new URL(server.url)), LimitError)
+  await assert.rejects(Limits.watch(new URL(server.url)), LimitError)
 })
 
-test('options are checked, and so is the first document', () => {
+test('options are checked, and so is the first document', async () => {
   const path = written()
   for (const options of [
     { every: 0 },
@@ -199,17 +199,17 @@ test('options are checked, and so is the first document', () => {
     { onError: {} },
     { evry: 5 },
   ]) {
-    assert.throws(() => Limits.watch(path, options), LimitError, JSON.stringify(options))
+    await assert.rejects(Limits.watch(path, options), LimitError, JSON.stringify(options))
   }
-  assert.throws(() => Limits.watch(join(folder, 'nowhere.toml')), LimitsError)
-  assert.throws(() => Limits.watch(5), LimitError)
-  assert.throws(() => Limits.watch(written('api = 5')), LimitsError)
+  await assert.rejects(Limits.watch(join(folder, 'nowhere.toml')), LimitsError)
+  await assert.rejects(Limits.watch(5), LimitError)
+  await assert.rejects(Limits.watch(written('api = 5')), LimitsError)
 })
 
 test('a program ends while it watches, and limits that nobody has are collected', async () => {
   const program = `
     import { Limits } from 'tidegate'
-    let limits = Limits.watch(${JSON.stringify(written())}, { every: 1 })
+    let limits = await Limits.watch(${JSON.stringify(written())}, { every: 1 })
     const known = new WeakRef(limits)
     limits = undefined
     const until = Date.now() + 60_000
@@ -218,7 +218,7 @@ test('a program ends while it watches, and limits that nobody has are collected'
       gc()
     }
     console.log(known.deref() === undefined)
-    globalThis.limits = Limits.watch(${JSON.stringify(written())}, { every: 1 })
+    globalThis.limits = await Limits.watch(${JSON.stringify(written())}, { every: 1 })
   `
   const { stdout } = await promisify(execFile)(process.execPath, [
     '--expose-gc',

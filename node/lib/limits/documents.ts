@@ -130,7 +130,7 @@ export class Limits implements Iterable<[name: string, limit: Limit]> {
    * Redis or Valkey is watched too: the URL of the server, a `/`, and the key, which ends as the name of a file, such as
    * `'redis://localhost:6379/0/limits.toml'`. In a key `/`, `?` and `%` are percent-encoded.
    *
-   * @throws {@link LimitsError} with all errors in it, where the first document is wrong.
+   * It rejects with a {@link LimitsError}, with all errors in it, where the first document is wrong.
    *
    * @example
    * ```js
@@ -141,16 +141,16 @@ export class Limits implements Iterable<[name: string, limit: Limit]> {
    *
    * const path = join(mkdtempSync(join(tmpdir(), 'limits-')), 'limits.json')
    * writeFileSync(path, '{ "api": "100/minute" }')
-   * const limits = Limits.watch(path)
+   * const limits = await Limits.watch(path)
    * assert.equal(limits.get('api').count, 100)
    *
    * writeFileSync(path, '{ "api": "500/minute" }')
-   * assert.equal(limits.reload(), true)
+   * assert.equal(await limits.reload(), true)
    * assert.equal(limits.get('api').count, 500)
    * limits.close()
    * ```
    */
-  static watch(source: string | URL, options: WatchOptions = {}): WatchedLimits {
+  static async watch(source: string | URL, options: WatchOptions = {}): Promise<WatchedLimits> {
     return WatchedLimits.started(source, options)
   }
 
@@ -310,7 +310,7 @@ export class WatchedLimits extends Limits {
   }
 
   /** @internal */
-  static started(source: string | URL, given: WatchOptions): WatchedLimits {
+  static async started(source: string | URL, given: WatchOptions): Promise<WatchedLimits> {
     const options = knownOptions(given, WATCH_OPTIONS, 'a watch') as WatchOptions
     const { every = 2000, onChange, onError } = options
     if (typeof every !== 'number') throw wrongType('', 'every', 'must be a number', every)
@@ -319,7 +319,7 @@ export class WatchedLimits extends Limits {
       if (value !== undefined && typeof value !== 'function') throw wrongType('', name, 'must be a function', value)
     }
     const isFile = source instanceof URL && source.protocol === 'file:'
-    const read = native.watchLimits(
+    const read = await native.watchLimits(
       isFile ? fileURLToPath(source) : source instanceof URL ? source.href : source,
       every,
     )
@@ -329,7 +329,7 @@ export class WatchedLimits extends Limits {
 
   /** The timer, and a look, hold no limits that nobody else has. */
   static #lookLater(known: WeakRef<WatchedLimits>, watched: NativeWatched): void {
-    const told = (found: NativeDocument | DocumentFailure | null): void => {
+    const told = (found: boolean | DocumentFailure): void => {
       const limits = known.deref()
       if (limits === undefined || isOver(limits)) return
       WatchedLimits.#lookLater(known, watched)
@@ -344,11 +344,11 @@ export class WatchedLimits extends Limits {
     if (limits !== undefined) limits.#timer = timer
   }
 
-  #tell(found: NativeDocument | DocumentFailure | null): void {
-    if (found === null) return
+  #tell(found: boolean | DocumentFailure): void {
     // Later, so that an error of a listener is one of the program's, and of no promise.
-    if (!('errors' in found)) {
-      replace(this, new Document(found))
+    if (typeof found === 'boolean') {
+      if (!found) return
+      replace(this, new Document(this.#watched.current()))
       setImmediate(() => this.#options.onChange?.(this))
       return
     }
@@ -369,15 +369,14 @@ export class WatchedLimits extends Limits {
   }
 
   /**
-   * Reads the document now, without waiting for the next look; true if other limits hold now.
-   *
-   * @throws {@link LimitsError} where it is wrong; the limits before it still hold.
+   * Reads the document now, without waiting for the next look; true if other limits hold. It rejects with a
+   * {@link LimitsError} where the document is wrong; the limits before it still hold.
    */
-  reload(): boolean {
-    const found = this.#watched.reload()
-    if (found === null) return false
-    replace(this, new Document(sound(found)))
-    this.#options.onChange?.(this)
+  async reload(): Promise<boolean> {
+    const found = await this.#watched.reload()
+    if (typeof found !== 'boolean') throw new LimitsError(found)
+    if (!found || this.#isClosed) return false
+    this.#tell(found)
     return true
   }
 

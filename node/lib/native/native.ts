@@ -42,10 +42,10 @@ export interface NativeDocument {
 /** A document that is watched. */
 export interface NativeWatched {
   current(): NativeDocument
-  /** Another document, the faults of one that is wrong, each once, or nothing; looked for on a thread beside. */
-  look(): Promise<NativeDocument | DocumentFailure | null>
-  /** The same, read now and here, whether or not the mistake is known. */
-  reload(): NativeDocument | DocumentFailure | null
+  /** True if other limits hold, or the faults of a document that is wrong, each once; looked for on a thread beside. */
+  look(): Promise<boolean | DocumentFailure>
+  /** The same, whether or not the mistake is known. */
+  reload(): Promise<boolean | DocumentFailure>
   /** Refuses documents without a limit of this name. */
   need(name: string): boolean
   /** Milliseconds until the next look. */
@@ -247,7 +247,7 @@ interface Native {
     values: readonly unknown[],
     counts: readonly number[],
   ): NativeDocument | DocumentFailure | Failure
-  watchLimits(path: unknown, every: number): NativeWatched | DocumentFailure | Failure
+  watchLimits(source: unknown, every: number): Promise<NativeWatched | DocumentFailure | Failure>
   explainLimit(limit: number, factor: number): { json: string; text: string } | Failure
   heldOf(limits: readonly number[]): number[] | Failure
   spentOfHold(

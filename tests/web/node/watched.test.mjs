@@ -31,10 +31,10 @@ unlimited = true
 
 let files = 0
 /** A file, and its limits, which are looked at only when the test says so. */
-function watched(text = DOCUMENT) {
+async function watched(text = DOCUMENT) {
   const path = join(folder, `${++files}.toml`)
   writeFileSync(path, text)
-  const limits = Limits.watch(path, { every: 3_600_000 })
+  const limits = await Limits.watch(path, { every: 3_600_000 })
   after(() => limits.close())
   return { path, limits }
 }
@@ -49,7 +49,7 @@ const admitted = async (url, actor, count = 12) =>
 
 for (const [name, appOf] of Object.entries(apps)) {
   test(`${name}: overrides hold for the actor of a request`, async () => {
-    const { limits } = watched()
+    const { limits } = await watched()
     for (const given of [limits, limits.select('api')]) {
       const { url } = await appOf({ limits: given, key })
       const found = {}
@@ -59,27 +59,27 @@ for (const [name, appOf] of Object.entries(apps)) {
   })
 
   test(`${name}: a change counts from the next request on, and a mistake never`, async () => {
-    const { path, limits } = watched()
+    const { path, limits } = await watched()
     const { url } = await appOf({ limits, key })
     assert.equal(await admitted(url, 'ada'), 3)
     writeFileSync(path, "api = { type = 'bucket', size = 0 }")
-    assert.throws(() => limits.reload(), LimitsError)
+    await assert.rejects(limits.reload(), LimitsError)
     assert.equal(await admitted(url, 'ada', 1), 0)
     writeFileSync(path, "api = { type = 'bucket', size = 5, dripRate = 3600000 }\nday = '100/day'")
-    assert.equal(limits.reload(), true)
+    assert.equal(await limits.reload(), true)
     // What was used stays used.
     assert.equal(await admitted(url, 'ada'), 2)
     const [first] = await of(url, 'bob', 1)
     assert.match(first.headers.get('ratelimit-policy') ?? first.headers.get('x-ratelimit-limit'), /"day"|5/)
     writeFileSync(path, '')
-    assert.equal(limits.reload(), true)
+    assert.equal(await limits.reload(), true)
     assert.equal(await admitted(url, 'ada'), 12)
   })
 }
 
 for (const name of ['express5', 'fastify', 'hono']) {
   test(`${name}: a document changes while requests run`, async () => {
-    const { path, limits } = watched()
+    const { path, limits } = await watched()
     const { url } = await apps[name]({ limits, key })
     let ended = 0
     const asked = Array.from({ length: 160 }, async () => {
@@ -92,7 +92,7 @@ for (const name of ['express5', 'fastify', 'hono']) {
       changes++
       writeFileSync(path, changes % 3 ? `api = { type = 'bucket', size = ${1000 + changes} }` : 'api = [')
       try {
-        limits.reload()
+        await limits.reload()
       } catch (error) {
         assert.ok(error instanceof LimitsError && changes % 3 === 0)
       }
@@ -104,24 +104,25 @@ for (const name of ['express5', 'fastify', 'hono']) {
 }
 
 test('a function of the factor is scaled by the override, and units that are held are released', async () => {
-  const { limits } = watched()
+  const { limits } = await watched()
   const { url } = await apps.express5({ limits, key, factor: () => 0.5 })
   assert.deepEqual([await admitted(url, 'ada'), await admitted(url, 'team-7', 20)], [6, 12])
-  const jobs = watched("jobs = { type = 'concurrency', max = 1, lease = 60000 }")
+  const jobs = await watched("jobs = { type = 'concurrency', max = 1, lease = 60000 }")
   const held = await apps.express5({ limits: jobs.limits, key })
   assert.equal(await admitted(held.url, 'ada', 5), 5)
 })
 
 test('a candidate of a document of one limit is counted', async () => {
-  const { limits } = watched()
+  const { limits } = await watched()
   const { url, trials } = await apps.koa3({ limits, key, candidate: '1/hour' })
   assert.equal(await admitted(url, 'ada', 3), 3)
   const counts = { bothAdmitted: 1, bothDenied: 0, onlyLiveDenied: 0, onlyCandidateDenied: 2 }
   assert.deepEqual(trials().candidates, { api: counts })
 })
 
-test('numbers are checked when a place is made', () => {
-  const { limits } = watched()
+test('numbers are checked when a place is made', async () => {
+  const { limits } = await watched()
   assert.throws(() => rateLimit({ limits, cost: 4 }), LimitError)
-  assert.throws(() => rateLimit({ limits: watched('').limits }), /at least one limit/)
+  const { limits: none } = await watched('')
+  assert.throws(() => rateLimit({ limits: none }), /at least one limit/)
 })
