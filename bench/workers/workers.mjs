@@ -33,7 +33,7 @@ const contenders = {
   },
 }
 
-/** How many of so many calls were admitted. */
+/** The admitted ones of so many calls, counted. */
 async function admitted(ask, calls) {
   const answers = []
   for (let call = 0; call < calls; call++) answers.push(ask())

@@ -84,7 +84,7 @@ CONTENDERS = {
 
 
 def shared_by_all(who: str) -> Any:
-    """What the parent of the workers has to make, if it has to."""
+    """State that the parent of the workers makes, for a peer that wants it."""
     if who != "pyrate-processes":
         return None
     from pyrate_limiter import Duration, MultiprocessBucket, Rate

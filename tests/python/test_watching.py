@@ -10,6 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -45,10 +46,12 @@ unlimited = true
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    file = tmp_path / "limits.toml"
-    file.write_text(DOCUMENT)
-    return file
+def path() -> Iterator[Path]:
+    # Not in pytest's folder, whose name may be too long to be told whole.
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "limits.toml"
+        file.write_text(DOCUMENT)
+        yield file
 
 
 @pytest.fixture
@@ -174,6 +177,8 @@ def test_changes_and_mistakes_are_called_and_logged_once(path: Path, caplog: pyt
             path.write_text("api = '7/s'")
             assert told.get(timeout=PATIENCE) is watched
             assert watched["api"] == TokenBucket("api", count=7, period=1000)
+            # It is raised after it has been told here.
+            wait_for(lambda: len(errors) == 3)
     finally:
         sys.excepthook = hook
     assert [str(error) for error in errors] == ["of the program"] * 3
