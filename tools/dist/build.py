@@ -12,6 +12,7 @@ from pathlib import Path
 
 import check
 import npm
+import repack
 import zig
 from project import DIST, HERE, ROOT, TARGET, Platform, run, version
 
@@ -29,7 +30,10 @@ def wheel() -> list[Path]:
         print("no Python 3.15 here (or in PYTHON_3_15): no abi3t wheel", file=sys.stderr)
     else:
         run(*build, "--no-default-features", "--features", "abi3t", "--interpreter", python, environment=linked)
-    return sorted(DIST.glob("*.whl"))
+    wheels = sorted(DIST.glob("*.whl"))
+    for built in wheels:
+        repack.repack(built)
+    return wheels
 
 
 def sdist() -> Path:
