@@ -8,13 +8,13 @@ use clap::{ArgGroup, Args};
 
 use super::output::{Done, Failure, Output};
 use super::{FAULTS, FINE};
-use crate::config::{Draft, Entry, Format, LimitsError};
+use crate::config::{Format, edited, is_editable};
 use crate::limit::Value;
 
 #[derive(Args)]
 #[command(group(ArgGroup::new("subject").required(true)), group(ArgGroup::new("effect").required(true)))]
 pub(super) struct Options {
-    /// A file of limits: .json, which has no comments that could be lost
+    /// A file of limits: .json or .toml
     file: String,
     /// The actor, as the application names it, such as ip:203.0.113.9
     #[arg(long, group = "subject")]
@@ -53,36 +53,34 @@ impl Options {
 
 pub(super) fn run(options: &Options, output: &mut Output) -> Done {
     let file = options.file.as_str();
-    if Format::of(file) != Some(Format::Json) {
-        return Err(Failure::of(file, "must end with .json: comments of another format would be lost"));
-    }
+    let Some(format) = Format::of(file).filter(|format| is_editable(*format)) else {
+        return Err(Failure::of(file, "must end with .json or .toml: comments of another format would be lost"));
+    };
     let text = fs::read_to_string(file).map_err(|error| Failure::of(file, format_args!("cannot be read: {error}")))?;
-    let wrong = |error: LimitsError, output: &mut Output| {
-        for fault in error.errors() {
-            output.tell(&format!("{file}: {fault}"));
+    let (subject, effect) = (options.subject(), options.effect());
+    let removes = effect.is_none();
+    let mut was_there = false;
+    let edited = edited(&text, format, |draft| {
+        was_there = draft.remove(&subject);
+        if let Some(effect) = effect {
+            let given = subject.into_iter().filter_map(|(name, text)| Some((name, Value::Text(text?.to_owned()))));
+            draft.put_first(given.chain([effect]).collect());
         }
-        Ok(FAULTS)
-    };
-    let mut draft = match Draft::read(&text) {
-        Ok(draft) => draft,
-        Err(error) => return wrong(error, output),
-    };
-    let subject = options.subject();
-    let was_there = draft.remove(&subject);
-    let (change, effect) = match options.effect() {
-        Some(effect) if was_there => ("replaced", Some(effect)),
-        Some(effect) => ("added", Some(effect)),
-        None if was_there => ("removed", None),
-        None => return Err(Failure::of(file, "has no such override")),
-    };
-    if let Some((name, value)) = effect {
-        let given = subject.into_iter().filter_map(|(name, text)| Some((name, Value::Text(text?.to_owned()))));
-        let fields = given.chain([(name, value)]);
-        draft.put_first(fields.map(|(name, value)| (name.to_owned(), Entry::Value(value))).collect());
-    }
-    let text = match draft.write() {
+    });
+    let text = match edited {
         Ok(text) => text,
-        Err(error) => return wrong(error, output),
+        Err(error) => {
+            for fault in error.errors() {
+                output.tell(&format!("{file}: {fault}"));
+            }
+            return Ok(FAULTS);
+        }
+    };
+    let change = match (removes, was_there) {
+        (true, false) => return Err(Failure::of(file, "has no such override")),
+        (true, true) => "removed",
+        (false, true) => "replaced",
+        (false, false) => "added",
     };
     written(file, &text).map_err(|error| Failure::of(file, format_args!("cannot be written: {error}")))?;
     output.print(&format!("{file}: an override is {change}"))?;

@@ -22,7 +22,7 @@ use std::path::Path;
 
 pub use document::Format;
 #[cfg(feature = "cli")]
-pub(crate) use edit::Draft;
+pub(crate) use edit::{edited, is_editable};
 pub use entry::Entry;
 pub use error::{Fault, LimitsError};
 pub(crate) use file::LARGEST;

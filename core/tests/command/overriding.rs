@@ -58,6 +58,45 @@ fn an_override_is_added_replaced_and_removed_and_all_else_stays() {
 }
 
 #[test]
+fn comments_and_blanks_of_toml_stay() {
+    let file = written("overriding.toml");
+    let after = |before: &str, arguments: &[&str]| {
+        fs::write(&file, before).unwrap();
+        let (code, _, told) = run(&file, arguments);
+        assert_eq!((code, told.as_str()), (Some(0), ""), "{before}");
+        fs::read_to_string(&file).unwrap()
+    };
+    let limits = "# Ours.\napi = '10/s' # ten\n\n[login]\ntype = 'bucket'\nsize = 0x0a\n";
+    let added = after(limits, &["--actor", "acme", "--factor", "2"]);
+    assert_eq!(added, format!("{limits}\n[[overrides]]\nactor = \"acme\"\nfactor = 2\n"));
+    let both = after(
+        &format!("{added}\n# Last.\n[jobs]\ntype = 'bucket'\nsize = 5\n"),
+        &["--pattern", "team-*", "--limit", "api", "--unlimited"],
+    );
+    let first = "\n[[overrides]]\npattern = \"team-*\"\nlimit = \"api\"\nunlimited = true\n";
+    assert_eq!(
+        both,
+        format!(
+            "{limits}{first}\n[[overrides]]\nactor = \"acme\"\nfactor = 2\n\n# Last.\n[jobs]\ntype = 'bucket'\n\
+             size = 5\n"
+        )
+    );
+    assert_eq!(after(&added, &["--actor", "acme", "--remove"]), limits);
+
+    let list = "api = '10/s'\noverrides = [\n  # Ours.\n  { actor = 'acme', factor = 2 },\n]\n";
+    let added = after(list, &["--actor", "bob", "--limit", "api", "--definition", "5/s"]);
+    assert_eq!(
+        added,
+        "api = '10/s'\noverrides = [\n  { actor = \"bob\", limit = \"api\", definition = \"5/s\" },\n  # Ours.\n  \
+         { actor = 'acme', factor = 2 },\n]\n"
+    );
+    assert_eq!(
+        after("api = '1/s'\noverrides = [{ actor = 'a', factor = 2 }]\n", &["--actor", "a", "--factor", "0.5"]),
+        "api = '1/s'\n\n[[overrides]]\nactor = \"a\"\nfactor = 0.5\n"
+    );
+}
+
+#[test]
 fn what_would_make_a_wrong_document_is_not_written() {
     let file = document("overriding-wrong.json");
     let before = fs::read_to_string(&file).unwrap();
@@ -85,8 +124,8 @@ fn what_would_make_a_wrong_document_is_not_written() {
         assert_eq!(run(&file, arguments).0, Some(2), "{arguments:?}");
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
-    let other = run("limits.toml", &["--actor", "a", "--unlimited"]);
-    assert_eq!(other.2, "FILE: must end with .json: comments of another format would be lost\n");
+    let other = run("limits.yaml", &["--actor", "a", "--unlimited"]);
+    assert_eq!(other.2, "FILE: must end with .json or .toml: comments of another format would be lost\n");
     fs::write(&file, "{ \"a\": 5 }").unwrap();
     assert_eq!(run(&file, &["--actor", "a", "--unlimited"]).2, "FILE: a: must be text or a table, got 5\n");
 }

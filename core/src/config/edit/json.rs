@@ -1,26 +1,24 @@
-//! Changes of a document's overrides, for the command.
+//! Changes of a JSON document.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use super::document::Format;
-use super::entry::Entry;
-use super::error::LimitsError;
-use super::{Limits, OVERRIDES};
+use super::{Draft, Subject};
+use crate::config::OVERRIDES;
+use crate::config::document::Format;
+use crate::config::entry::Entry;
+use crate::config::error::Fault;
 use crate::limit::Value;
 
-/// A JSON document that is being changed: its names, and its limits as they are written, stay as they are.
-#[derive(Debug)]
-pub(crate) struct Draft {
+/// Its names, and its limits as they are written, stay as they are.
+pub(super) struct Json {
     names: Vec<(String, Entry)>,
     overrides: Vec<Entry>,
 }
 
-impl Draft {
-    /// Reads a document that is sound.
-    pub(crate) fn read(text: &str) -> Result<Self, LimitsError> {
-        Limits::from_str(text, Format::Json)?;
+impl Json {
+    pub(super) fn read(text: &str) -> Result<Self, Fault> {
         let mut draft = Self { names: Vec::new(), overrides: Vec::new() };
-        if let Ok(Entry::Table(names)) = Entry::read(text, Format::Json) {
+        if let Entry::Table(names) = Entry::read(text, Format::Json)? {
             draft.names = names;
         }
         let is_list = |(name, entry): &(String, Entry)| name == OVERRIDES && matches!(entry, Entry::List(_));
@@ -31,27 +29,27 @@ impl Draft {
         }
         Ok(draft)
     }
+}
 
-    /// Removes the overrides whose fields of these names are the same; true if there were some.
-    pub(crate) fn remove(&mut self, fields: &[(&str, Option<&str>)]) -> bool {
+impl Draft for Json {
+    fn remove(&mut self, subject: Subject<'_>) -> bool {
         let count = self.overrides.len();
-        self.overrides.retain(|one| !fields.iter().all(|(name, text)| field(one, name) == *text));
+        self.overrides.retain(|one| !subject.iter().all(|(name, text)| field(one, name) == *text));
         self.overrides.len() < count
     }
 
-    /// Puts an override before all others, so that it holds.
-    pub(crate) fn put_first(&mut self, fields: Vec<(String, Entry)>) {
-        self.overrides.insert(0, Entry::Table(fields));
+    fn put_first(&mut self, fields: Vec<(&'static str, Value)>) {
+        let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), Entry::Value(value)));
+        self.overrides.insert(0, Entry::Table(fields.collect()));
     }
 
-    /// The document as text, if it is sound.
-    pub(crate) fn write(mut self) -> Result<String, LimitsError> {
-        if !self.overrides.is_empty() {
-            self.names.push((OVERRIDES.to_owned(), Entry::List(self.overrides)));
+    fn write(self: Box<Self>) -> String {
+        let Self { mut names, overrides } = *self;
+        if !overrides.is_empty() {
+            names.push((OVERRIDES.to_owned(), Entry::List(overrides)));
         }
         // Objects, lists, strings and numbers: there is nothing in it that serialisation can refuse.
-        let text = serde_json::to_string_pretty(&Entry::Table(self.names)).unwrap_or_default() + "\n";
-        Limits::from_str(&text, Format::Json).map(|_| text)
+        serde_json::to_string_pretty(&Entry::Table(names)).unwrap_or_default() + "\n"
     }
 }
 
