@@ -10,11 +10,12 @@ use super::output::{Done, Failure, Output};
 use super::{FAULTS, FINE};
 use crate::config::{Format, edited, is_editable};
 use crate::limit::Value;
+use crate::limiter::Document;
 
 #[derive(Args)]
 #[command(group(ArgGroup::new("subject").required(true)), group(ArgGroup::new("effect").required(true)))]
 pub(super) struct Options {
-    /// A file of limits: .json or .toml
+    /// A file of limits, .json or .toml, or the URL of a server with the key of one: <redis://localhost:6379/0/limits.toml>
     file: String,
     /// The actor, as the application names it, such as ip:203.0.113.9
     #[arg(long, group = "subject")]
@@ -52,23 +53,25 @@ impl Options {
 }
 
 pub(super) fn run(options: &Options, output: &mut Output) -> Done {
-    let file = options.file.as_str();
+    let source = Source::open(&options.file)?;
+    let file = source.name();
+    let file = file.as_str();
     let Some(format) = Format::of(file).filter(|format| is_editable(*format)) else {
         return Err(Failure::of(file, "must end with .json or .toml: comments of another format would be lost"));
     };
-    let text = fs::read_to_string(file).map_err(|error| Failure::of(file, format_args!("cannot be read: {error}")))?;
+    let text = source.read().map_err(|error| Failure::of(file, format_args!("cannot be read: {error}")))?;
     let (subject, effect) = (options.subject(), options.effect());
     let removes = effect.is_none();
     let mut was_there = false;
-    let edited = edited(&text, format, |draft| {
+    let changed = edited(&text, format, |draft| {
         was_there = draft.remove(&subject);
         if let Some(effect) = effect {
             let given = subject.into_iter().filter_map(|(name, text)| Some((name, Value::Text(text?.to_owned()))));
             draft.put_first(given.chain([effect]).collect());
         }
     });
-    let text = match edited {
-        Ok(text) => text,
+    let changed = match changed {
+        Ok(changed) => changed,
         Err(error) => {
             for fault in error.errors() {
                 output.tell(&format!("{file}: {fault}"));
@@ -82,9 +85,45 @@ pub(super) fn run(options: &Options, output: &mut Output) -> Done {
         (false, true) => "replaced",
         (false, false) => "added",
     };
-    written(file, &text).map_err(|error| Failure::of(file, format_args!("cannot be written: {error}")))?;
+    source.replace(&text, &changed).map_err(|error| Failure::of(file, format_args!("cannot be written: {error}")))?;
     output.print(&format!("{file}: an override is {change}"))?;
     Ok(FINE)
+}
+
+/// The place of a document.
+enum Source<'a> {
+    File(&'a str),
+    Key(Document),
+}
+
+impl<'a> Source<'a> {
+    fn open(source: &'a str) -> Result<Self, Failure> {
+        if !source.contains("://") {
+            return Ok(Self::File(source));
+        }
+        Document::open(source).map(Self::Key).map_err(|error| Failure::Told(error.to_string()))
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::File(file) => (*file).to_owned(),
+            Self::Key(document) => document.name(),
+        }
+    }
+
+    fn read(&self) -> Result<String, String> {
+        match self {
+            Self::File(file) => fs::read_to_string(file).map_err(|error| error.to_string()),
+            Self::Key(document) => String::from_utf8(document.read()?).map_err(|_| "it is not UTF-8".to_owned()),
+        }
+    }
+
+    fn replace(&self, before: &str, after: &str) -> Result<(), String> {
+        match self {
+            Self::File(file) => written(file, after).map_err(|error| error.to_string()),
+            Self::Key(document) => document.replace(before.as_bytes(), after.as_bytes()),
+        }
+    }
 }
 
 /// Writes another file and renames it, so that nobody reads a half-written one.

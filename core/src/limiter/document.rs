@@ -25,15 +25,44 @@ impl Watch {
         if !source.contains("://") {
             return Ok(Self::new(source));
         }
+        let document = Document::open(source)?;
+        Ok(Self::from_fn(document.name(), move || document.read()))
+    }
+}
+
+/// A document that a server keeps under a key.
+pub(crate) struct Document {
+    limiter: Limiter,
+    key: String,
+}
+
+impl Document {
+    pub(crate) fn open(source: &str) -> Result<Self, LimitError> {
         let (url, key) = parted(source)?;
-        let limiter = Limiter::open(&url, [])?;
-        let name = format!("{}/{key}", limiter.url());
-        let read = move || match limiter.value_sync(&key, LARGEST + 1) {
+        Ok(Self { limiter: Limiter::open(&url, [])?, key })
+    }
+
+    /// Its place, without a password.
+    pub(crate) fn name(&self) -> String {
+        format!("{}/{}", self.limiter.url(), self.key)
+    }
+
+    pub(crate) fn read(&self) -> Result<Vec<u8>, String> {
+        match self.limiter.value_sync(&self.key, LARGEST + 1) {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => Err("there is no such key".to_owned()),
             Err(error) => Err(error.to_string()),
-        };
-        Ok(Self::from_fn(name, read))
+        }
+    }
+
+    /// Replaces it, if it is still this text.
+    #[cfg(feature = "cli")]
+    pub(crate) fn replace(&self, before: &[u8], after: &[u8]) -> Result<(), String> {
+        match self.limiter.replace_sync(&self.key, before, after) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err("somebody else has changed it meanwhile".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }
 

@@ -43,6 +43,8 @@ pub use self::any_store::AnyStore;
 use self::any_store::Store;
 pub use self::bell::Bell;
 use self::checks::check_now;
+#[cfg(feature = "cli")]
+pub(crate) use self::document::Document;
 use self::memory::Local;
 use self::metering::Metering;
 #[cfg(feature = "remote")]

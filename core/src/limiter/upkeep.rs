@@ -132,6 +132,15 @@ impl Limiter {
         remote.start_value(key, most, move |value| drop(answered.send(value)));
         wait(&answer)
     }
+
+    /// Replaces that text, if it is still this one; blocks this thread.
+    #[cfg(feature = "cli")]
+    pub(super) fn replace_sync(&self, key: &str, before: &[u8], after: &[u8]) -> Result<bool, Error> {
+        let Store::Remote(remote) = &self.store else { return Ok(false) };
+        let (answered, answer) = sync_channel(1);
+        remote.start_replace(key, before, after, move |replaced| drop(answered.send(replaced)));
+        wait(&answer)
+    }
 }
 
 /// A host that is answered once, even if the task that works for it ends by a panic or with its runtime.

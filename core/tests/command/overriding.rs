@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use redis::Commands as _;
+
+use super::servers::{Cluster, Server};
 use super::{tidegate, written};
 
 fn document(name: &str) -> String {
@@ -94,6 +97,34 @@ fn comments_and_blanks_of_toml_stay() {
         after("api = '1/s'\noverrides = [{ actor = 'a', factor = 2 }]\n", &["--actor", "a", "--factor", "0.5"]),
         "api = '1/s'\n\n[[overrides]]\nactor = \"a\"\nfactor = 0.5\n"
     );
+}
+
+#[test]
+fn a_document_that_a_server_keeps_is_changed_there() {
+    let server = Server::start();
+    let url = format!("{}/0/limits.toml", server.url());
+    let arguments = ["override", &url, "--actor", "acme", "--unlimited"];
+    let missing = tidegate(&arguments);
+    assert_eq!((missing.code, missing.err.contains("there is no such key")), (Some(2), true), "{}", missing.err);
+
+    let before = "# Ours.\napi = '10/s'\n";
+    let mut client = server.connect();
+    client.set::<_, _, ()>("limits.toml", before).unwrap();
+    let changed = tidegate(&arguments);
+    assert_eq!((changed.code, changed.err.as_str()), (Some(0), ""));
+    let after: String = client.get("limits.toml").unwrap();
+    assert_eq!(after, format!("{before}\n[[overrides]]\nactor = \"acme\"\nunlimited = true\n"));
+    let wrong = tidegate(&["override", &url, "--actor", "acme", "--factor", "-1"]);
+    assert_eq!(wrong.code, Some(1), "{}", wrong.err);
+    assert_eq!(client.get::<_, String>("limits.toml").unwrap(), after);
+
+    let cluster = Cluster::start(0);
+    for name in ["a.toml", "b.toml", "c.toml", "d.toml"] {
+        let is_kept = |node: &Server| node.connect().set::<_, _, ()>(name, before).is_ok();
+        assert!(cluster.nodes.iter().any(is_kept));
+        let changed = tidegate(&["override", &format!("{}/{name}", cluster.url()), "--actor", "acme", "--unlimited"]);
+        assert_eq!((changed.code, changed.err.as_str()), (Some(0), ""), "{name}");
+    }
 }
 
 #[test]

@@ -64,6 +64,17 @@ impl Remote {
         self.work(|session| self.store.backend.value(session, key, most), done);
     }
 
+    #[cfg(feature = "cli")]
+    pub(crate) fn start_replace(
+        &self,
+        key: &str,
+        before: &[u8],
+        after: &[u8],
+        done: impl FnOnce(Result<bool, Error>) + Send + 'static,
+    ) {
+        self.work(|session| self.store.backend.replace(session, key, before, after), done);
+    }
+
     /// Works on the process's own runtime: a caller's need not be one that can.
     fn work<T: Send + 'static>(
         &self,

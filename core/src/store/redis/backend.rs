@@ -67,6 +67,12 @@ impl Backend for Settings {
         Box::pin(async move { upkeep.value(&key, most).await })
     }
 
+    fn replace(&self, session: Session, key: &str, before: &[u8], after: &[u8]) -> Work<bool> {
+        let upkeep = Upkeep::new(self, session);
+        let (key, before, after) = (key.to_owned(), before.to_owned(), after.to_owned());
+        Box::pin(async move { upkeep.replace(&key, &before, &after).await })
+    }
+
     fn key(&self, name: EntryName<'_>) -> Key {
         self.layout().key(name)
     }

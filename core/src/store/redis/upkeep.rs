@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{select_ok, try_join_all};
 use redis::aio::MultiplexedConnection;
-use redis::{RedisError, RedisResult, Value};
+use redis::{Cmd, FromRedisValue, RedisError, RedisResult, Value};
 use tokio::time::timeout;
 
 use super::advice::advised;
@@ -56,7 +56,37 @@ impl Upkeep {
 
     /// The beginning of a text under a key, at most so many bytes.
     pub(super) async fn value(&self, key: &str, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        value(&self.address, &self.context, key, most).await
+        let mut range = redis::cmd("GETRANGE");
+        let bytes: Vec<u8> = self.of_key(range.arg(key).arg(0).arg(most.saturating_sub(1)), most).await?;
+        // An empty text and no key have the same range.
+        let is_there = !bytes.is_empty() || self.of_key(redis::cmd("EXISTS").arg(key), 0).await?;
+        Ok(is_there.then_some(bytes))
+    }
+
+    /// Replaces a text under a key, if it is this one.
+    pub(super) async fn replace(&self, key: &str, before: &[u8], after: &[u8]) -> Result<bool, StoreError> {
+        let script = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('SET', KEYS[1], ARGV[2]) and 1 or 0";
+        self.of_key(redis::cmd("EVAL").arg(script).arg(1).arg(key).arg(before).arg(after), 0).await
+    }
+
+    /// Asks the server that has a key, over a connection of its own: in a cluster the others say that they have not.
+    async fn of_key<T: FromRedisValue + Default>(&self, asked: &Cmd, most: u64) -> Result<T, StoreError> {
+        let mut refused = None;
+        for endpoint in endpoints(&self.address, &self.context).await? {
+            let late = |_| late(&endpoint);
+            let connected = timeout(self.context.connect_timeout(), endpoint.connect()).await.map_err(late)?;
+            let mut connection = connected.map_err(|error| failed(&endpoint, &error))?.connection;
+            connection.allow(most + MOST_READ);
+            let answer = asked.query_async(&mut connection.wire);
+            match timeout(self.context.connect_timeout(), answer).await.map_err(late)? {
+                Ok(answer) => return Ok(answer),
+                Err(error) if matches!(ErrorAction::of(&error), ErrorAction::Redirect { .. }) => {
+                    refused = Some(failed(&endpoint, &error));
+                }
+                Err(error) => return Err(failed(&endpoint, &error)),
+            }
+        }
+        refused.map_or_else(|| Ok(T::default()), Err)
     }
 
     /// Removes every entry of a namespace, in steps; says how many keys there were.
@@ -160,34 +190,6 @@ async fn clear(address: &Address, context: &Arc<Context>, layout: Layout, namesp
         }
     }
     Ok(removed)
-}
-
-/// Asks the server that has the key: in a cluster the others say that they have not.
-async fn value(address: &Address, context: &Arc<Context>, key: &str, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
-    let mut refused = None;
-    for endpoint in endpoints(address, context).await? {
-        let late = |_| late(&endpoint);
-        let connected = timeout(context.connect_timeout(), endpoint.connect()).await.map_err(late)?;
-        let mut connection = connected.map_err(|error| failed(&endpoint, &error))?.connection;
-        connection.allow(most + MOST_READ);
-        let asked = range(&mut connection.wire, key, most);
-        match timeout(context.connect_timeout(), asked).await.map_err(late)? {
-            Ok(found) => return Ok(found),
-            Err(error) if matches!(ErrorAction::of(&error), ErrorAction::Redirect { .. }) => {
-                refused = Some(failed(&endpoint, &error));
-            }
-            Err(error) => return Err(failed(&endpoint, &error)),
-        }
-    }
-    refused.map_or(Ok(None), Err)
-}
-
-async fn range(connection: &mut MultiplexedConnection, key: &str, most: u64) -> RedisResult<Option<Vec<u8>>> {
-    let mut range = redis::cmd("GETRANGE");
-    let bytes: Vec<u8> = range.arg(key).arg(0).arg(most.saturating_sub(1)).query_async(connection).await?;
-    // An empty text and no key have the same range.
-    let is_there = !bytes.is_empty() || redis::cmd("EXISTS").arg(key).query_async(connection).await?;
-    Ok(is_there.then_some(bytes))
 }
 
 async fn scan(
