@@ -38,24 +38,26 @@ async function linked(page) {
 test('decides in the page as everywhere: golden vectors of every type', async () => {
   const { page, faults, close } = await played()
   const types = new Set()
-  let compared = 0
+  let [compared, changes] = [0, 0]
   for (const file of ['decisions', 'beyond', 'legacy']) {
-    const { one } = JSON.parse(readFileSync(join(root, `tests/vectors/${file}.json`), 'utf8'))
-    const requests = one.map(({ limit, factor, steps }) => ({
+    const { one, changing = [] } = JSON.parse(readFileSync(join(root, `tests/vectors/${file}.json`), 'utf8'))
+    const sequences = [...one.map(({ limit, ...rest }) => ({ limits: [limit], ...rest })), ...changing]
+    changes += changing.length
+    const requests = sequences.map(({ limits, factor, steps }) => ({
       key: '',
-      limit: JSON.stringify(limit),
+      limits: limits.map((limit) => JSON.stringify(limit)),
       factor,
       steps: steps.map(({ want, ...step }) => ({ actor: 'ada', ...step })),
     }))
     const replies = await page.evaluate((requests) => requests.map(playground.engine), requests)
-    for (const [index, { limit, steps }] of one.entries()) {
+    for (const [index, { limits, steps }] of sequences.entries()) {
       assert.equal(replies[index].error, undefined)
-      types.add(limit.type)
+      for (const { type } of limits) types.add(type)
       for (const [at, { want }] of steps.entries()) {
         if (!want) continue
         const result = replies[index].results[at]
         const said = Object.fromEntries(Object.keys(want).map((name) => [name, result[name]]))
-        assert.deepEqual(said, want, `${file}: step ${at} of ${JSON.stringify(limit)}`)
+        assert.deepEqual(said, want, `${file}: step ${at} of ${JSON.stringify(limits)}`)
         compared += Object.keys(want).length
       }
     }
@@ -66,7 +68,8 @@ test('decides in the page as everywhere: golden vectors of every type', async ()
     [],
   )
   assert.ok(types.has(undefined), 'and legacy limits')
-  assert.ok(compared > 20_000, `${compared} numbers`)
+  assert.ok(compared > 28_000, `${compared} numbers`)
+  assert.ok(changes >= 40, `${changes} definitions that change`)
   assert.deepEqual(faults, [])
   await close()
 })
@@ -136,14 +139,15 @@ test('writes a limit as text that means the same', async () => {
   const { page, close } = await played()
   const pairs = await page.evaluate(() => {
     const { TYPES, lean, textOf, definition, engine } = playground
-    const asked = (text) => engine({ key: 'api', limit: definition(text), steps: [] })
+    const asked = (text) => engine({ key: 'api', limits: [definition(text)], steps: [] })
     return Object.entries(TYPES).flatMap(([type, { first, fields }]) => {
       const others = fields.flatMap(({ name, steps, choices, flag }) =>
         (steps ?? (flag ? [true] : Object.keys(choices))).map((value) => ({ ...first, [name]: value })),
       )
       return [first, ...others].map((limit) => {
         const wire = asked(JSON.stringify({ type, ...limit }))
-        return wire.error ? ['', wire.error] : [lean(wire.limit), lean(asked(textOf(wire.limit)).limit)]
+        if (wire.error) return ['', wire.error]
+        return [lean(wire.limits[0]), lean(asked(textOf(wire.limits[0])).limits[0])]
       })
     })
   })
@@ -172,7 +176,10 @@ test('opens from the tutorial with the limit of the tutorial, and gives its code
   const { page, close } = await open('tutorial.html')
   await page.click('a[href^="playground.html#"]')
   await page.waitForSelector(READY)
-  assert.deepEqual((await shown(page)).texts, ['{"type":"bucket","size":3}'])
+  // Three at once; then one each second, so not those at 0.83 s, at 1.5 s, and the fourth at once.
+  const { texts, counts } = await shown(page)
+  assert.deepEqual(texts, ['{"type":"bucket","size":3}'])
+  assert.deepEqual(counts, ['10 of 13 admitted'])
   await page.click('.pg-code summary')
   for (const [language, code] of [
     ['Python', 'Limit.from_dict({"key": "api", "type": "bucket", "size": 3})'],

@@ -88,12 +88,13 @@
     steps.sort((one, other) => one.at - other.at || one.call.localeCompare(other.call))
     const reply = engine({
       key: 'api',
-      limit: playground.definition(text),
+      limits: [playground.definition(text)],
       steps: steps.map(({ name, at, call }) => ({ actor: name, now: BEGIN + at, call })),
     })
     if (reply.error) return reply
     const results = steps.map((step, index) => ({ ...step, ...reply.results[index] }))
-    return { ...reply, requests: results.filter(({ call }) => call === 'limit'), levels: results }
+    const [limit, words] = [reply.limits[0], reply.words[0]]
+    return { limit, words, requests: results.filter(({ call }) => call === 'limit'), levels: results }
   }
 
   Object.assign(playground, { COLUMNS, MOST, NAMES, SPANS, PATTERNS, empty, written, read, simulate })

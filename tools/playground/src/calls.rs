@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 use tidegate::headers::{Draft, Header, Policy, ietf, x};
 use tidegate::{Call, ErrorKind, Limit, LimitError, LimitInfo, Micros, State};
 
-/// A limit as text or in the wire form, and the calls of its actors.
+/// Limits as text or in the wire form, and the calls of their actors.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Request<'a> {
     /// The key of a limit as text; one in the wire form has its own.
     key: String,
-    limit: String,
+    /// Definitions of one limit, which share the states of its actors.
+    limits: Vec<String>,
     factor: Option<f64>,
     #[serde(borrow)]
     steps: Vec<Step<'a>>,
@@ -25,6 +26,9 @@ struct Step<'a> {
     /// Milliseconds.
     now: f64,
     call: &'a str,
+    /// Index of the definition.
+    #[serde(default)]
+    limit: usize,
     cost: Option<u64>,
     factor: Option<f64>,
     max_wait_ms: Option<f64>,
@@ -35,8 +39,8 @@ struct Step<'a> {
 
 #[derive(Serialize)]
 struct Reply {
-    limit: Limit,
-    words: String,
+    limits: Vec<Limit>,
+    words: Vec<String>,
     results: Vec<Outcome>,
 }
 
@@ -61,7 +65,7 @@ struct Refusal<'a> {
     field: &'a str,
 }
 
-/// The reply to a request, both JSON: the limit, its explanation and a result for each call, or the error.
+/// The reply to a request, both JSON: the limits, their explanations and a result for each call, or the error.
 pub(crate) fn answer(request: &[u8]) -> Vec<u8> {
     let reply = match read(&String::from_utf8_lossy(request)).and_then(|request| decided(&request)) {
         Ok(reply) => serde_json::to_vec(&reply),
@@ -78,14 +82,16 @@ fn read(request: &str) -> Result<Request<'_>, LimitError> {
 }
 
 fn decided(request: &Request<'_>) -> Result<Reply, LimitError> {
-    let text = request.limit.trim();
-    let limit = if text.starts_with('{') { Limit::from_json(text)? } else { Limit::parse(request.key.as_str(), text)? };
+    let limits = request.limits.iter().map(|text| defined(&request.key, text.trim())).collect::<Result<Vec<_>, _>>()?;
     let factor = request.factor.unwrap_or(1.0);
-    let words = limit.explain_with(factor)?.to_string();
+    let words = |limit: &Limit| Ok(limit.explain_with(factor)?.to_string());
+    let words = limits.iter().map(words).collect::<Result<_, LimitError>>()?;
     // A few actors: a map would be more code to download.
     let mut states = Vec::<(&str, State)>::new();
     let mut results = Vec::with_capacity(request.steps.len());
     for step in &request.steps {
+        let unknown = || LimitError::new(ErrorKind::Range, "", "limit", "must be the index of a limit", step.limit);
+        let limit = limits.get(step.limit).ok_or_else(unknown)?;
         let index = states.iter().position(|(actor, _)| *actor == step.actor).unwrap_or_else(|| {
             states.push((step.actor, State::default()));
             states.len() - 1
@@ -101,7 +107,11 @@ fn decided(request: &Request<'_>) -> Result<Reply, LimitError> {
         *state = after;
         results.push(Outcome::of(&info, step.call != "peek", limit.key()));
     }
-    Ok(Reply { limit, words, results })
+    Ok(Reply { limits, words, results })
+}
+
+fn defined(key: &str, text: &str) -> Result<Limit, LimitError> {
+    if text.starts_with('{') { Limit::from_json(text) } else { Limit::parse(key, text) }
 }
 
 impl Step<'_> {
