@@ -16,8 +16,14 @@ impl Limiter {
     #[inline]
     pub fn limit_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
         if self.is_metered() {
-            return self.decide_metered(&[Check::new(limit, actor)], Call::Limit, None);
+            return self.limit_metered(limit, actor);
         }
+        self.limit_uncounted(limit, actor)
+    }
+
+    #[expect(clippy::inline_always, reason = "as its callers, which are two paths")]
+    #[inline(always)]
+    pub(super) fn limit_uncounted(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
         match &self.store {
             Store::Local(local) => local.limit_one(limit, actor, 1, 1.0, None),
             #[cfg(feature = "remote")]

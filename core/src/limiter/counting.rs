@@ -7,10 +7,20 @@ use crate::Error;
 use crate::check::Check;
 use crate::decision::Call;
 use crate::info::LimitInfo;
+use crate::limit::Limit;
 use crate::time::Micros;
 
 impl Limiter {
-    /// Apart from the way without counts, in which nothing may look at the answer: to move one can be felt.
+    /// [`limit_sync`](Self::limit_sync), counted. Apart from the way without counts, in which nothing may look at the
+    /// answer: to move one can be felt.
+    #[inline(never)]
+    pub(super) fn limit_metered(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
+        let answer = self.limit_uncounted(limit, actor);
+        self.count(&[Check::new(limit, actor)], Call::Limit, &answer);
+        answer
+    }
+
+    /// The same of any call.
     #[inline(never)]
     pub(super) fn decide_metered(
         &self,
@@ -38,6 +48,7 @@ impl Limiter {
     }
 
     /// Counts a call that was answered.
+    #[inline]
     #[cfg(feature = "remote")]
     pub(super) fn count(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
         if let Some(meter) = self.meter.get() {

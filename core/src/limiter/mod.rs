@@ -46,7 +46,7 @@ use self::checks::check_now;
 use self::memory::Local;
 use self::metering::Metering;
 #[cfg(feature = "remote")]
-pub use self::metrics::{Metric, MetricKind, Sample, Top, TopActor};
+pub use self::metrics::{Histogram, Metric, MetricKind, Sample, Top, TopActor};
 #[cfg(feature = "redis")]
 pub use self::open::Opened;
 use self::queue::{Place, WaitQueue};
