@@ -11,12 +11,19 @@ use crate::limit::Limit;
 use crate::time::Micros;
 
 impl Limiter {
-    /// [`limit_sync`](Self::limit_sync), counted. Apart from the way without counts, in which nothing may look at the
-    /// answer: to move one can be felt.
+    /// One plain check. Apart from the way without counts, in which nothing may look at the answer: to move one can be
+    /// felt.
     #[inline(never)]
-    pub(super) fn limit_metered(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        let answer = self.limit_uncounted(limit, actor);
-        self.count(&[Check::new(limit, actor)], Call::Limit, &answer);
+    pub(super) fn limit_metered(
+        &self,
+        limit: &Limit,
+        actor: &str,
+        cost: u64,
+        factor: f64,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        let answer = self.limit_uncounted(limit, actor, cost, factor, now);
+        self.count(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, &answer);
         answer
     }
 

@@ -339,7 +339,12 @@ impl Limiter {
     #[inline(always)]
     fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         if self.is_metered() {
-            return self.decide_metered(checks, call, now);
+            return match checks {
+                [check] if call == Call::Limit && check.is_plain() => {
+                    self.limit_metered(check.limit, check.actor, check.cost, check.factor, now)
+                }
+                _ => self.decide_metered(checks, call, now),
+            };
         }
         self.decide_uncounted(checks, call, now)
     }
