@@ -54,6 +54,7 @@ impl<'a> Check<'a> {
 
     /// Its units are held until they are released or their lease is over: its limit is of type concurrency.
     #[must_use]
+    #[inline]
     pub fn holds(&self) -> bool {
         self.limit.holds()
     }

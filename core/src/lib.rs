@@ -88,7 +88,7 @@ pub mod acquire {
 /// [`Limiter::metrics`](crate::Limiter::metrics) and [`Limiter::top`](crate::Limiter::top).
 #[cfg(feature = "remote")]
 pub mod metrics {
-    pub use crate::limiter::{Metric, MetricKind, Sample, Top, TopActor};
+    pub use crate::limiter::{Histogram, Metric, MetricKind, Sample, Top, TopActor};
 }
 
 /// Settings of a store on [`Redis`].

@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// The longest wait of each bucket, in milliseconds.
+pub(crate) const WAIT_BOUNDS_MS: [u64; 10] = [10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000];
+
 /// Defines [`Tally`], its counts by name, and [`Counted`], the numbers that were read of it.
 macro_rules! tally {
     ($($(#[doc = $about:literal])+ $count:ident,)+) => {
@@ -9,25 +12,29 @@ macro_rules! tally {
         #[derive(Debug, Default)]
         pub(crate) struct Tally {
             $($(#[doc = $about])+ pub(crate) $count: Count,)+
+            /// Calls that waited for their turn: those of each bound, and those that waited for longer than the last.
+            waits: [Count; WAIT_BOUNDS_MS.len() + 1],
         }
 
         /// The numbers of a [`Tally`] at one time.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) struct Counted {
             $(pub(crate) $count: u64,)+
+            pub(crate) waits: [u64; WAIT_BOUNDS_MS.len() + 1],
         }
 
         impl Tally {
             pub(crate) fn read(&self) -> Counted {
-                Counted { $($count: self.$count.0.load(Ordering::Relaxed),)+ }
+                let waits = std::array::from_fn(|bound| self.waits[bound].read());
+                Counted { $($count: self.$count.read(),)+ waits }
             }
         }
     };
 }
 
 tally! {
-    /// Calls that it admitted.
-    allowed,
+    /// Calls that it admitted, and that left a fifth of it or more.
+    roomy,
     /// Calls that it denied.
     denied,
     /// Calls that ended in an error.
@@ -38,14 +45,33 @@ tally! {
     observed_allowed,
     /// Calls that it would have denied, where it was observed.
     observed_denied,
-    /// Calls that waited for their turn.
-    waits,
-    /// The time for which they waited, in milliseconds.
+    /// The time for which calls waited for their turn, in milliseconds.
     waited_ms,
     /// Units that were taken to be held.
     held,
     /// Units that were released.
     released,
+}
+
+impl Tally {
+    /// Counts a call that was decided, with one addition.
+    #[inline]
+    pub(crate) fn decided(&self, is_denied: bool, is_near: bool) {
+        let count = if is_denied {
+            &self.denied
+        } else if is_near {
+            &self.near
+        } else {
+            &self.roomy
+        };
+        count.add(1);
+    }
+
+    /// Counts a call that waited for so long.
+    pub(crate) fn waited(&self, wait_ms: u64) {
+        self.waits[WAIT_BOUNDS_MS.partition_point(|bound| *bound < wait_ms)].add(1);
+        self.waited_ms.add(wait_ms);
+    }
 }
 
 /// A number that only grows.
@@ -56,5 +82,9 @@ impl Count {
     #[inline]
     pub(crate) fn add(&self, number: u64) {
         self.0.fetch_add(number, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }

@@ -70,7 +70,7 @@ export type {
 export type { RateLimitPolicy, RateLimits } from './native/rate-limits.js'
 export type { HeaderKind, HeaderOptions, Headers } from './results/headers.js'
 export { LimitInfo, type LimitInfoFields } from './results/info.js'
-export type { Metric, MetricSample } from './results/metrics.js'
+export type { Metric, MetricHistogram, MetricSample } from './results/metrics.js'
 export { type Reply, rateLimitHeaders, sendRateLimitHeaders } from './results/send-headers.js'
 export type { LatencyStats, LimiterStats } from './results/stats.js'
 export type { LimitInfoJson } from './results/stub.js'

@@ -5,7 +5,8 @@
  */
 
 import { metrics as api, type BatchObservableCallback, type MeterProvider } from '@opentelemetry/api'
-import { type Limiters, reader } from './limiter/exported.js'
+import { bounded, type Limiters, reader } from './limiter/exported.js'
+import type { Metric, MetricSample } from './results/metrics.js'
 
 export type { Limiters } from './limiter/exported.js'
 
@@ -36,18 +37,33 @@ export interface InstrumentOptions {
 export function instrument(limiters: Limiters, { meterProvider }: InstrumentOptions = {}): () => void {
   const { metrics, read } = reader(limiters)
   const meter = (meterProvider ?? api.getMeterProvider()).getMeter('tidegate')
-  const instruments = metrics.map(({ instrument, help: description, unit, kind }) =>
-    kind === 'counter'
-      ? meter.createObservableCounter(instrument, { description, unit })
-      : meter.createObservableGauge(instrument, { description, unit }),
+  const instruments = metrics.flatMap(numbersOf).map(({ name, help: description, unit, kind }) =>
+    kind === 'gauge'
+      ? meter.createObservableGauge(name, { description, unit })
+      : meter.createObservableCounter(name, { description, unit }),
   )
   const observe: BatchObservableCallback = (result) => {
-    for (const [place, metric] of read().entries()) {
+    for (const [place, { samples }] of read().flatMap(numbersOf).entries()) {
       const instrument = instruments[place]
       if (!instrument) continue
-      for (const { labels, value } of metric.samples) result.observe(instrument, value, labels)
+      for (const { labels, value } of samples) result.observe(instrument, value, labels)
     }
   }
   meter.addBatchObservableCallback(observe, instruments)
   return () => meter.removeBatchObservableCallback(observe, instruments)
+}
+
+type Numbers = Pick<Metric, 'help' | 'unit' | 'kind' | 'samples'> & { readonly name: string }
+
+/** The numbers of each instrument of a metric; see docs/observability.md for histograms. */
+function numbersOf({ instrument, help, unit, kind, samples, histograms }: Metric): Numbers[] {
+  if (kind !== 'histogram') return [{ name: instrument, help, unit, kind, samples }]
+  const part = (name: string, unit: Metric['unit'], samples: MetricSample[]): Numbers => {
+    return { name: `${instrument}.${name}`, help, unit, kind, samples }
+  }
+  return [
+    part('count', '1', histograms.map(({ labels, count }) => ({ labels, value: count }))),
+    part('sum', unit, histograms.map(({ labels, sum }) => ({ labels, value: sum }))),
+    part('bucket', '1', histograms.flatMap(bounded)),
+  ]
 }

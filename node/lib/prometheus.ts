@@ -4,8 +4,9 @@
  * @packageDocumentation
  */
 
-import { Counter, Gauge, type Registry, register } from 'prom-client'
-import { type Limiters, reader } from './limiter/exported.js'
+import { Counter, Gauge, type Histogram, type Registry, register } from 'prom-client'
+import { bounded, type Limiters, reader } from './limiter/exported.js'
+import type { MetricHistogram } from './results/metrics.js'
 
 export type { Limiters } from './limiter/exported.js'
 
@@ -40,6 +41,11 @@ export function collectMetrics(limiters: Limiters, { registry = register }: Coll
   const collected = metrics.map(({ name, help, labels: labelNames, kind }, place) => {
     const settings = { name, help, labelNames, registers: [registry] }
     const samples = () => read()[place]?.samples ?? []
+    if (kind === 'histogram') {
+      const counted = distribution(name, help, () => read()[place]?.histograms ?? [])
+      registry.registerMetric(counted)
+      return counted
+    }
     if (kind === 'gauge') {
       return new Gauge({
         ...settings,
@@ -62,4 +68,18 @@ export function collectMetrics(limiters: Limiters, { registry = register }: Coll
       if (registry.getSingleMetric(name) === collected[place]) registry.removeSingleMetric(name)
     }
   }
+}
+
+/** A histogram whose counts are known: those of prom-client count what they observe. */
+function distribution(name: string, help: string, read: () => readonly MetricHistogram[]): Histogram {
+  const get = async () => {
+    const values = read().flatMap((one) => [
+      ...bounded(one).map((bucket) => ({ metricName: `${name}_bucket`, ...bucket })),
+      { metricName: `${name}_sum`, labels: one.labels, value: one.sum },
+      { metricName: `${name}_count`, labels: one.labels, value: one.count },
+    ])
+    return { name, help, type: 'histogram', aggregator: 'sum', values }
+  }
+  // All that a registry asks of a metric.
+  return { name, get, reset: () => undefined } as unknown as Histogram
 }

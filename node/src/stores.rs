@@ -9,7 +9,7 @@ use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
 use tidegate::ffi::{Dialect, STORE_OPTIONS};
 use tidegate::limits::Value;
-use tidegate::metrics::{Metric, MetricKind, TopActor};
+use tidegate::metrics::{Metric, TopActor};
 use tidegate::remote::{BreakerState, Statistics};
 use tidegate::{Limiter, ffi};
 
@@ -137,12 +137,15 @@ pub(crate) struct Numbers {
     pub instrument: &'static str,
     pub help: &'static str,
     pub unit: &'static str,
-    /// It only grows.
-    pub grows: bool,
+    pub kind: &'static str,
     pub labels: Vec<&'static str>,
-    /// The values of the labels of each number, one after the other.
+    /// The values of the labels of each number or histogram, one after the other.
     pub named: Vec<String>,
     pub values: Vec<f64>,
+    /// The bounds of the histograms.
+    pub bounds: Vec<f64>,
+    /// The counts of each histogram, its whole count and its sum, one after the other.
+    pub histograms: Vec<f64>,
 }
 
 /// The metrics of a limiter.
@@ -191,11 +194,26 @@ impl From<TopActor> for CountedActor {
 
 impl From<Metric> for Numbers {
     fn from(metric: Metric) -> Self {
-        let Metric { name, instrument, help, unit, kind, labels, samples, .. } = metric;
+        let Metric { name, instrument, help, unit, kind, labels, samples, histograms, .. } = metric;
         let values = samples.iter().map(|sample| sample.value).collect();
-        let named = samples.into_iter().flat_map(|sample| sample.labels).collect();
-        let grows = kind == MetricKind::Counter;
-        Self { name, instrument, help, unit, grows, labels: labels.to_vec(), named, values }
+        let bounds = histograms.first().map(|one| one.buckets.iter().map(|(bound, _)| *bound).collect());
+        let counts = histograms
+            .iter()
+            .flat_map(|one| one.buckets.iter().map(|(_, count)| *count as f64).chain([one.count as f64, one.sum]));
+        let (bounds, counts) = (bounds.unwrap_or_default(), counts.collect());
+        let named = samples.into_iter().map(|sample| sample.labels).chain(histograms.into_iter().map(|one| one.labels));
+        Self {
+            name,
+            instrument,
+            help,
+            unit,
+            kind: kind.name(),
+            labels: labels.to_vec(),
+            named: named.flatten().collect(),
+            values,
+            bounds,
+            histograms: counts,
+        }
     }
 }
 

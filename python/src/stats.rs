@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use tidegate::metrics::{Metric, MetricKind, Top, TopActor};
+use tidegate::metrics::{Metric, Top, TopActor};
 use tidegate::remote::{Health, Statistics};
 
 /// A ``Health`` of Python.
@@ -51,14 +51,22 @@ pub(crate) fn statistics<'py>(py: Python<'py>, stats: &Statistics) -> PyResult<B
 
 /// A list of ``Metric`` of Python.
 pub(crate) fn metrics(py: Python<'_>, metrics: Vec<Metric>) -> PyResult<Bound<'_, PyAny>> {
-    let class = py.import("tidegate._stats")?.getattr("Metric")?;
+    let classes = py.import("tidegate._stats")?;
+    let (class, histogram) = (classes.getattr("Metric")?, classes.getattr("Histogram")?);
     let all = PyList::empty(py);
     for metric in metrics {
-        let Metric { name, instrument, help, unit, kind, labels, samples, .. } = metric;
-        let kind = if kind == MetricKind::Counter { "counter" } else { "gauge" };
+        let Metric { name, instrument, help, unit, kind, labels, samples, histograms, .. } = metric;
         let numbers: PyResult<Vec<_>> =
             samples.iter().map(|sample| Ok((PyTuple::new(py, &sample.labels)?, sample.value))).collect();
-        let fields = (name, instrument, help, unit, kind, PyTuple::new(py, labels)?, PyTuple::new(py, numbers?)?);
+        let histograms: PyResult<Vec<_>> = histograms
+            .into_iter()
+            .map(|one| {
+                let (labels, buckets) = (PyTuple::new(py, one.labels)?, PyTuple::new(py, one.buckets)?);
+                histogram.call1((labels, buckets, one.count, one.sum))
+            })
+            .collect();
+        let (numbers, histograms) = (PyTuple::new(py, numbers?)?, PyTuple::new(py, histograms?)?);
+        let fields = (name, instrument, help, unit, kind.name(), PyTuple::new(py, labels)?, numbers, histograms);
         all.append(class.call1(fields)?)?;
     }
     Ok(all.into_any())

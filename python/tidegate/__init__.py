@@ -54,7 +54,7 @@ from ._headers import RateLimitPolicy, RateLimits, parse_headers
 from ._hold import BlockedError, Held
 from ._hold_async import AsyncHeld
 from ._limits import Limits, SelectedLimits, WatchedLimits
-from ._stats import Health, Latency, Metric, Statistics, Top, TopActor
+from ._stats import Health, Histogram, Latency, Metric, Statistics, Top, TopActor
 from ._tidegate import (
     CallExplanation,
     Explanation,
@@ -84,6 +84,7 @@ __all__ += [
     "Fault",
     "Health",
     "Held",
+    "Histogram",
     "Latency",
     "Limit",
     "LimitError",

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from ._aio import AsyncLimiter
 from ._errors import LimitError
-from ._stats import Metric
+from ._stats import Histogram, Metric
 from ._tidegate import Limiter
 
-__all__ = ["Limiters", "checked", "metrics_of"]
+__all__ = ["Limiters", "bounded", "checked", "metrics_of"]
 
 Limiters = Limiter | AsyncLimiter | Mapping[str, Limiter | AsyncLimiter]
 """One limiter, or several by name."""
@@ -21,9 +21,19 @@ def metrics_of(limiters: Limiters) -> Iterator[Metric]:
         yield from limiters.metrics()
         return
     for metrics in zip(*(limiter.metrics() for limiter in limiters.values())):
-        named = zip(limiters, metrics)
-        samples = tuple(((name, *labels), value) for name, metric in named for labels, value in metric.samples)
-        yield metrics[0]._replace(labels=("limiter", *metrics[0].labels), samples=samples)
+        named = list(zip(limiters, metrics))
+        yield metrics[0]._replace(
+            labels=("limiter", *metrics[0].labels),
+            samples=tuple(((name, *labels), value) for name, metric in named for labels, value in metric.samples),
+            histograms=tuple(
+                one._replace(labels=(name, *one.labels)) for name, metric in named for one in metric.histograms
+            ),
+        )
+
+
+def bounded(histogram: Histogram) -> list[tuple[str, int]]:
+    """Its buckets by their bounds as text, also the one without a bound."""
+    return [*((str(bound), count) for bound, count in histogram.buckets), ("+Inf", histogram.count)]
 
 
 def checked(limiters: Limiters) -> Limiters:

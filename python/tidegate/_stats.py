@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["Health", "Latency", "Metric", "Statistics", "Top", "TopActor"]
+__all__ = ["Health", "Histogram", "Latency", "Metric", "Statistics", "Top", "TopActor"]
 
 
 class Health(NamedTuple):
@@ -46,6 +46,25 @@ class Latency(NamedTuple):
     """Sum of all times."""
 
 
+class Histogram(NamedTuple):
+    """A distribution of a metric, since the limiter was made.
+
+    >>> from tidegate import Histogram
+    >>> waits = Histogram(labels=("login",), buckets=((0.01, 7), (0.03, 9)), count=10, sum=0.16)
+    >>> waits.count - waits.buckets[-1][1]
+    1
+    """
+
+    labels: tuple[str, ...]
+    """The values of its labels."""
+    buckets: tuple[tuple[float, int], ...]
+    """Each bound, and the number of values up to it: also of those of the bounds before."""
+    count: int  # type: ignore[assignment]
+    """The number of all values, also of those above the last bound. It hides the method of tuples."""
+    sum: float
+    """Sum of all values."""
+
+
 class Metric(NamedTuple):
     """A metric of a limiter, with the numbers that it has now; see ``Limiter.metrics``.
 
@@ -64,12 +83,14 @@ class Metric(NamedTuple):
     """Its meaning, in a sentence."""
     unit: Literal["1", "s"]
     """Its unit in OpenTelemetry."""
-    kind: Literal["counter", "gauge"]
-    """A counter only grows."""
+    kind: Literal["counter", "gauge", "histogram"]
+    """A counter only grows, and so do the counts of a histogram."""
     labels: tuple[str, ...]
     """The names of its labels."""
     samples: tuple[tuple[tuple[str, ...], float], ...]
-    """The values of its labels, and the number, of each."""
+    """The values of its labels, and the number, of each; none of a histogram."""
+    histograms: tuple[Histogram, ...]
+    """Its distributions, where it is a histogram."""
 
 
 class Statistics(NamedTuple):

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator
 
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, get_meter_provider
 
-from ._exported import Limiters, checked, metrics_of
+from ._exported import Limiters, bounded, checked, metrics_of
+from ._stats import Metric
 
 __all__ = ["instrument"]
 
@@ -37,14 +38,27 @@ def instrument(limiters: Limiters, *, meter_provider: MeterProvider | None = Non
     limiters = checked(limiters)
     meter = (meter_provider or get_meter_provider()).get_meter("tidegate")
     for place, metric in enumerate(metrics_of(limiters)):
-        create = meter.create_observable_counter if metric.kind == "counter" else meter.create_observable_gauge
-        create(metric.instrument, [_reader(limiters, place)], metric.unit, metric.help)
+        create = meter.create_observable_gauge if metric.kind == "gauge" else meter.create_observable_counter
+        for part, (name, unit, _) in enumerate(_instruments(metric)):
+            create(name, [_reader(limiters, place, part)], unit, metric.help)
 
 
-def _reader(limiters: Limiters, place: int) -> Callable[[CallbackOptions], Iterator[Observation]]:
-    def read(_: CallbackOptions) -> Iterator[Observation]:
-        metric = list(metrics_of(limiters))[place]
-        for labels, value in metric.samples:
-            yield Observation(value, dict(zip(metric.labels, labels)))
+def _reader(limiters: Limiters, place: int, part: int) -> Callable[[CallbackOptions], list[Observation]]:
+    return lambda _: list(_instruments(list(metrics_of(limiters))[place]))[part][2]
 
-    return read
+
+def _instruments(metric: Metric) -> Iterator[tuple[str, str, list[Observation]]]:
+    """The name, the unit and the numbers of each instrument of a metric; see docs/observability.md for histograms."""
+
+    def named(labels: tuple[str, ...], **more: str) -> dict[str, str]:
+        return {**dict(zip(metric.labels, labels)), **more}
+
+    name = metric.instrument
+    if metric.kind != "histogram":
+        yield name, metric.unit, [Observation(value, named(labels)) for labels, value in metric.samples]
+        return
+    each = metric.histograms
+    yield f"{name}.count", "1", [Observation(one.count, named(one.labels)) for one in each]
+    yield f"{name}.sum", metric.unit, [Observation(one.sum, named(one.labels)) for one in each]
+    buckets = [(one.labels, bound, count) for one in each for bound, count in bounded(one)]
+    yield f"{name}.bucket", "1", [Observation(count, named(labels, le=bound)) for labels, bound, count in buckets]

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector as Base
 
-from ._exported import Limiters, checked, metrics_of
+from ._exported import Limiters, bounded, checked, metrics_of
 
 __all__ = ["Collector"]
 
@@ -41,9 +41,15 @@ class Collector(Base):
     def __init__(self, limiters: Limiters) -> None:
         self._limiters = checked(limiters)
 
-    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]:
         """Read the numbers of all metrics."""
         for metric in metrics_of(self._limiters):
+            if metric.kind == "histogram":
+                distribution = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
+                for one in metric.histograms:
+                    distribution.add_metric(one.labels, bounded(one), one.sum)
+                yield distribution
+                continue
             family = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
             collected = family(metric.name, metric.help, labels=metric.labels)
             for labels, value in metric.samples:

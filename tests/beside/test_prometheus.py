@@ -1,4 +1,4 @@
-"""A real Prometheus loads the alert rules, and scrapes a program that exports its metrics."""
+"""A real Prometheus loads the alert rules, scrapes a program that exports its metrics, and answers the dashboard."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from urllib.request import urlopen
 
 from prometheus_client import CollectorRegistry, start_http_server
 
-from tidegate import Bucket, Limiter
+from tidegate import Bucket, Limiter, TokenBucket
 from tidegate.prometheus import Collector
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "examples/prometheus/rules.yml"
+DASHBOARD = ROOT / "examples/prometheus/dashboard.json"
 PROGRAMS = Path(os.environ.get("PROMETHEUS", ROOT / "target/prometheus/usr/bin"))
 PATIENCE = 120
 
@@ -76,13 +77,27 @@ def test_prometheus_reads_the_numbers_and_the_rules(tmp_path: Path) -> None:
     registry.register(Collector(limiter))
     for _ in range(3):
         limiter.limit(Bucket("login", size=2, drip_rate=3_600_000), "ada")
+    soon = TokenBucket("soon", count=1, period=20)
+    waits = [limiter.acquire(soon, "ada", max_wait=10).wait_ms for _ in range(5)]
     server, thread = start_http_server(0, "127.0.0.1", registry)
     try:
         with prometheus(tmp_path, server.server_port) as api:
             decided = eventually(api, "sum by (limit, outcome) (tidegate_decisions_total)")
             found = {(one["limit"], one["outcome"]): one["value"] for one in decided}
-            assert found == {("login", "allowed"): "2", ("login", "denied"): "1", ("login", "failed"): "0"}
-            assert eventually(api, "tidegate_entries")[0]["value"] == "1"
+            login = {outcome: value for (limit, outcome), value in found.items() if limit == "login"}
+            assert login == {"allowed": "2", "denied": "1", "failed": "0"}
+            assert eventually(api, "tidegate_entries")[0]["value"] == "2"
+            most = "histogram_quantile(1, sum by (limit, le) (tidegate_wait_duration_seconds_bucket))"
+            [waited] = eventually(api, most)
+            assert waited["limit"] == "soon"
+            # The bound of the bucket of the longest wait.
+            assert float(waited["value"]) * 1000 >= max(waits)
+            ask = [target["expr"] for panel in json.loads(DASHBOARD.read_text())["panels"] for target in panel["targets"]]
+            assert any("histogram_quantile(0.99, " in query for query in ask)
+            for query in ask:
+                query = query.replace("$__rate_interval", "1m").replace("$job", ".*").replace("$limit", ".*")
+                with urlopen(f"{api}/query?query={quote(query)}") as response:
+                    assert json.load(response)["status"] == "success"
             with urlopen(f"{api}/rules") as response:
                 groups = json.load(response)["data"]["groups"]
             assert [rule["type"] for group in groups for rule in group["rules"]] == ["alerting"] * 8

@@ -21,15 +21,27 @@ const small = bucket({ key: 'small', size: 1, dripRate: 3_600_000 })
 const jobs = concurrency({ key: 'jobs', max: 3, lease: 60_000 })
 const soon = tokenBucket({ key: 'soon', count: 1, period: 20 })
 
+/** The numbers of metrics, also those of histograms, as Prometheus names them. */
+const flat = (metrics) =>
+  metrics.flatMap(({ name, samples, histograms }) => [
+    ...samples.map((sample) => ({ name, ...sample })),
+    ...histograms.flatMap(({ labels, buckets, count, sum }) => [
+      ...buckets.map((one) => ({ name: `${name}_bucket`, labels: { ...labels, le: `${one.upTo}` }, value: one.count })),
+      { name: `${name}_bucket`, labels: { ...labels, le: '+Inf' }, value: count },
+      { name: `${name}_count`, labels, value: count },
+      { name: `${name}_sum`, labels, value: sum },
+    ]),
+  ])
+
 /** The numbers that are not zero, by name and labels; those by limit alone. */
-const numbers = (metrics) =>
+const byLimit = (samples) =>
   Object.fromEntries(
-    metrics.flatMap(({ name, samples }) =>
-      samples
-        .filter(({ labels, value }) => 'limit' in labels && value)
-        .map(({ labels, value }) => [[name, ...Object.values(labels)].join(' '), value]),
-    ),
+    samples
+      .filter(({ labels, value }) => 'limit' in labels && value)
+      .map(({ name, labels, value }) => [[name, ...Object.values(labels)].join(' '), value]),
   )
+
+const numbers = (limiter) => byLimit(flat(limiter.metrics()))
 
 /** Calls of every kind that is counted, and what they come to. */
 async function calls(limiter) {
@@ -57,8 +69,13 @@ async function calls(limiter) {
     'tidegate_near_limit_total soon': 2,
     'tidegate_held_units_total jobs': 2,
     'tidegate_released_units_total jobs': 1,
-    'tidegate_waits_total soon': 1,
-    'tidegate_wait_seconds_total soon': waitMs / 1000,
+    'tidegate_wait_duration_seconds_count soon': 1,
+    'tidegate_wait_duration_seconds_sum soon': waitMs / 1000,
+    ...Object.fromEntries(
+      [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, '+Inf']
+        .filter((bound) => !(waitMs / 1000 > bound))
+        .map((bound) => [`tidegate_wait_duration_seconds_bucket soon ${bound}`, 1]),
+    ),
   }
 }
 
@@ -72,13 +89,19 @@ for (const [name, url] of [
     const registry = new Registry()
     const stop = collectMetrics(limiter, { registry })
     const expected = await calls(limiter)
-    assert.deepEqual(numbers(limiter.metrics()), expected)
-    const collected = await registry.getMetricsAsJSON()
-    assert.deepEqual(numbers(collected.map(({ name, values }) => ({ name, samples: values }))), expected)
+    assert.deepEqual(numbers(limiter), expected)
+    const collected = (await registry.getMetricsAsJSON()).flatMap(({ name, values }) =>
+      values.map(({ metricName, ...sample }) => ({ name: metricName ?? name, ...sample })),
+    )
+    assert.deepEqual(byLimit(collected), expected)
     const text = await registry.metrics()
     assert.match(text, /^tidegate_decisions_total\{limit="login",outcome="denied"\} 2$/m)
     assert.match(text, /^# TYPE tidegate_entries gauge$/m)
-    assert.match(text, new RegExp(`^tidegate_store_calls_total ${limiter.stats().storeCalls}$`, 'm'))
+    const { storeCalls } = limiter.stats()
+    assert.match(text, new RegExp(`^tidegate_store_calls_total ${storeCalls}$`, 'm'))
+    assert.match(text, /^# TYPE tidegate_store_duration_seconds histogram$/m)
+    const answered = /^tidegate_store_duration_seconds_bucket\{le="\+Inf"\} (\d+)$/m.exec(text)
+    assert.equal(Number(answered?.[1] ?? 0), storeCalls)
     stop()
     limiter.close()
     assert.equal(await registry.metrics(), '\n')
@@ -90,7 +113,7 @@ test('calls on the calling thread are counted alike', () => {
   limiter.metrics()
   for (let call = 0; call < 3; call++) limiter.limitSync([login, small], 'ada')
   limiter.limitSync(login, 'bob')
-  assert.deepEqual(numbers(limiter.metrics()), {
+  assert.deepEqual(numbers(limiter), {
     'tidegate_decisions_total login allowed': 4,
     'tidegate_decisions_total small allowed': 1,
     'tidegate_decisions_total small denied': 2,
@@ -123,18 +146,23 @@ test('OpenTelemetry has the same numbers', async () => {
   const expected = await calls(limiter)
   await reader.forceFlush()
   const metrics = limiter.metrics()
-  const nameOf = new Map(metrics.map(({ instrument, name }) => [instrument, name]))
+  // In memory nothing is measured.
+  const given = metrics.filter(({ samples, histograms }) => samples.length > 0 || histograms.length > 0)
+  const parts = given.flatMap(({ name, instrument, help, unit, kind }) => {
+    if (kind !== 'histogram') return [{ name, instrument, help, unit }]
+    const units = Object.entries({ count: '1', sum: 's', bucket: '1' })
+    return units.map(([part, unit]) => ({ name: `${name}_${part}`, instrument: `${instrument}.${part}`, help, unit }))
+  })
+  const nameOf = new Map(parts.map(({ instrument, name }) => [instrument, name]))
   const exported = exporter.getMetrics()[0].scopeMetrics[0].metrics
-  const samples = exported.map(({ descriptor, dataPoints }) => ({
-    name: nameOf.get(descriptor.name),
-    samples: dataPoints.map(({ attributes, value }) => ({ labels: attributes, value })),
-  }))
-  assert.deepEqual(numbers(samples), expected)
+  const samples = exported.flatMap(({ descriptor, dataPoints }) =>
+    dataPoints.map(({ attributes, value }) => ({ name: nameOf.get(descriptor.name), labels: attributes, value })),
+  )
+  assert.deepEqual(byLimit(samples), expected)
   const described = exported.map(({ descriptor: { name, unit, description } }) => `${name} ${unit} ${description}`)
-  const given = metrics.filter(({ samples }) => samples.length > 0)
   assert.deepEqual(
     new Set(described),
-    new Set(given.map(({ instrument, unit, help }) => `${instrument} ${unit} ${help}`)),
+    new Set(parts.map(({ instrument, unit, help }) => `${instrument} ${unit} ${help}`)),
   )
   stop()
   await meterProvider.shutdown()

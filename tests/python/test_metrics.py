@@ -27,13 +27,16 @@ Numbers = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 def numbers(limiter: Limiter | AsyncLimiter) -> Numbers:
-    """Those that are not zero."""
-    return {
-        (metric.name, tuple(zip(metric.labels, labels))): value
-        for metric in limiter.metrics()
-        for labels, value in metric.samples
-        if value
-    }
+    """Those that are not zero; those of histograms as Prometheus names them."""
+    read: Numbers = {}
+    for metric in limiter.metrics():
+        read |= {(metric.name, tuple(zip(metric.labels, labels))): value for labels, value in metric.samples}
+        for one in metric.histograms:
+            labels = tuple(zip(metric.labels, one.labels))
+            read |= {(f"{metric.name}_count", labels): one.count, (f"{metric.name}_sum", labels): one.sum}
+            for bound, count in [*one.buckets, ("+Inf", one.count)]:
+                read[f"{metric.name}_bucket", (("le", str(bound)), *labels)] = count
+    return {name: value for name, value in read.items() if value}
 
 
 def scraped(registry: CollectorRegistry) -> Numbers:
@@ -79,8 +82,12 @@ def call(limiter: Limiter) -> Numbers:
         key("released_units_total", limit="jobs"): 2,
         key("decisions_total", limit="soon", outcome="allowed"): 2,
         key("near_limit_total", limit="soon"): 2,
-        key("waits_total", limit="soon"): 1,
-        key("wait_seconds_total", limit="soon"): waited.wait_ms / 1000,
+        key("wait_duration_seconds_count", limit="soon"): 1,
+        key("wait_duration_seconds_sum", limit="soon"): waited.wait_ms / 1000,
+        **{
+            key("wait_duration_seconds_bucket", limit="soon", le=bound): waited.wait_ms / 1000 <= float(bound)
+            for bound in ("0.01", "0.03", "0.1", "0.3", "1.0", "3.0", "10.0", "30.0", "100.0", "300.0", "+Inf")
+        },
     }
 
 
@@ -105,9 +112,15 @@ def test_numbers_are_exact_over_a_store(fleet: RedisServer) -> None:
     expected = {name: value for name, value in call(limiter).items() if value}
     read, stats = scraped(registry), limiter.stats()
     assert by_limit(read) == expected
-    assert read[key("store_calls_total")] == read[key("store_answers_total")] == stats.store_calls
+    assert read[key("store_calls_total")] == read[key("store_duration_seconds_count")] == stats.store_calls
     assert read[key("store_batches_total")] == stats.batches
-    assert read[key("store_seconds_total")] == pytest.approx(stats.latency.sum)
+    assert read[key("store_duration_seconds_sum")] == pytest.approx(stats.latency.sum)
+    faster = 0
+    for bound, count in stats.latency.buckets:
+        faster += count
+        if bound is None or bound > 0.0001:
+            name = key("store_duration_seconds_bucket", le="+Inf" if bound is None else str(bound))
+            assert read.get(name, 0) == faster
     limiter.close()
 
 
@@ -183,12 +196,19 @@ def test_opentelemetry_has_the_same_numbers() -> None:
     data = reader.get_metrics_data()
     assert data is not None
     metrics: list[Any] = [metric for one in data.resource_metrics[0].scope_metrics for metric in one.metrics]
-    names = {metric.instrument: metric for metric in limiter.metrics()}
-    assert {metric.name: (metric.unit, metric.description) for metric in metrics} == {
-        name: (metric.unit, metric.help) for name, metric in names.items()
-    }
+    names: dict[str, str] = {}
+    described = {}
+    for metric in limiter.metrics():
+        # In memory nothing is measured.
+        parts = {"count": "1", "sum": metric.unit, "bucket": "1"} if metric.histograms else {}
+        names |= {f"{metric.instrument}.{part}": f"{metric.name}_{part}" for part in parts}
+        described |= {f"{metric.instrument}.{part}": (unit, metric.help) for part, unit in parts.items()}
+        if metric.samples:
+            names[metric.instrument] = metric.name
+            described[metric.instrument] = (metric.unit, metric.help)
+    assert {metric.name: (metric.unit, metric.description) for metric in metrics} == described
     read = {
-        (names[metric.name].name, tuple(sorted(point.attributes.items()))): point.value
+        (names[metric.name], tuple(sorted(point.attributes.items()))): point.value
         for metric in metrics
         for point in metric.data.data_points
         if point.value
@@ -206,13 +226,15 @@ def test_what_is_no_limiter_is_refused(limiters: Any) -> None:
 
 @pytest.mark.parametrize("file", ["rules.yml", "dashboard.json"])
 def test_rules_and_dashboard_name_metrics_that_there_are(file: str) -> None:
-    metrics = {metric.name: metric for metric in Limiter().metrics()}
+    metrics = {
+        metric.name + ("_bucket" if metric.kind == "histogram" else ""): metric for metric in Limiter().metrics()
+    }
     text = (Path(__file__).parents[2] / "examples/prometheus" / file).read_text()
     named = set(re.findall(r"\btidegate_\w+", text))
     assert named
     assert named <= set(metrics)
     if file == "dashboard.json":
         assert named == set(metrics)
-    labels = {label for metric in metrics.values() for label in metric.labels} | {"job", "instance"}
+    labels = {label for metric in metrics.values() for label in metric.labels} | {"job", "instance", "le"}
     grouped = re.findall(r"\bby \(([\w, ]+)\)", text)
     assert {label for group in grouped for label in group.split(", ")} <= labels

@@ -163,8 +163,9 @@ impl Limit {
     }
 
     /// True if its units are held until they are given back, instead of spent.
+    #[inline]
     pub(crate) fn holds(&self) -> bool {
-        self.0.rules.iter().any(Rule::holds)
+        matches!(self.0.kind, Kind::Concurrency(_))
     }
 
     /// The time after which units that are held are free again unless they are renewed; of a limit that holds units.
@@ -204,6 +205,7 @@ impl Limit {
     }
 
     /// The meter that counted calls of it first, and its counts there; this one if there was none.
+    #[inline]
     #[cfg(feature = "remote")]
     pub(crate) fn tally(&self, this: impl FnOnce() -> (u64, Arc<Tally>)) -> &(u64, Arc<Tally>) {
         self.0.tally.get_or_init(this)

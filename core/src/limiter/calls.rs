@@ -6,6 +6,7 @@ use crate::check::Check;
 use crate::decision::Call;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
+use crate::time::Micros;
 
 impl Limiter {
     /// Charges one unit if it fits.
@@ -16,14 +17,30 @@ impl Limiter {
     #[inline]
     pub fn limit_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
         if self.is_metered() {
-            return self.decide_metered(&[Check::new(limit, actor)], Call::Limit, None);
+            return self.limit_metered(limit, actor, 1, 1.0, None);
         }
+        self.limit_uncounted(limit, actor, 1, 1.0, None)
+    }
+
+    /// One plain check, on the path of its store that knows what it is.
+    #[expect(clippy::inline_always, reason = "so is that path, and numbers that are known stay known")]
+    #[inline(always)]
+    pub(super) fn limit_uncounted(
+        &self,
+        limit: &Limit,
+        actor: &str,
+        cost: u64,
+        factor: f64,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
         match &self.store {
-            Store::Local(local) => local.limit_one(limit, actor, 1, 1.0, None),
+            Store::Local(local) => local.limit_one(limit, actor, cost, factor, now),
             #[cfg(feature = "remote")]
-            Store::Remote(remote) => remote.decide_sync(&[Check::new(limit, actor)], Call::Limit, None),
+            Store::Remote(remote) => {
+                remote.decide_sync(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, now)
+            }
             #[cfg(all(feature = "shm", target_os = "linux"))]
-            Store::Shared(shared) => shared.limit_one(limit, actor, 1, 1.0, None),
+            Store::Shared(shared) => shared.limit_one(limit, actor, cost, factor, now),
         }
     }
 

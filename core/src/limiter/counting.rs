@@ -7,10 +7,27 @@ use crate::Error;
 use crate::check::Check;
 use crate::decision::Call;
 use crate::info::LimitInfo;
+use crate::limit::Limit;
 use crate::time::Micros;
 
 impl Limiter {
-    /// Apart from the way without counts, in which nothing may look at the answer: to move one can be felt.
+    /// One plain check. Apart from the way without counts, in which nothing may look at the answer: to move one can be
+    /// felt.
+    #[inline(never)]
+    pub(super) fn limit_metered(
+        &self,
+        limit: &Limit,
+        actor: &str,
+        cost: u64,
+        factor: f64,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        let answer = self.limit_uncounted(limit, actor, cost, factor, now);
+        self.count(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, &answer);
+        answer
+    }
+
+    /// The same of any call.
     #[inline(never)]
     pub(super) fn decide_metered(
         &self,
@@ -38,6 +55,7 @@ impl Limiter {
     }
 
     /// Counts a call that was answered.
+    #[inline]
     #[cfg(feature = "remote")]
     pub(super) fn count(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
         if let Some(meter) = self.meter.get() {

@@ -3,8 +3,9 @@
 use super::Limiter;
 use super::meter::Meter;
 pub use super::meter::{Top, TopActor};
-use crate::store::remote::{BreakerState, Statistics};
-use crate::tally::Counted;
+use crate::names::named;
+use crate::store::remote::{BreakerState, Latency, Statistics};
+use crate::tally::{Counted, WAIT_BOUNDS_MS};
 
 /// A metric of a limiter, with the numbers that it has now; see [`Limiter::metrics`].
 #[derive(Clone, Debug, PartialEq)]
@@ -22,8 +23,10 @@ pub struct Metric {
     pub kind: MetricKind,
     /// The names of its labels.
     pub labels: &'static [&'static str],
-    /// Its numbers.
+    /// Its numbers; none where it is a histogram.
     pub samples: Vec<Sample>,
+    /// Its distributions, where it is a histogram.
+    pub histograms: Vec<Histogram>,
 }
 
 /// A number of a [`Metric`].
@@ -36,6 +39,20 @@ pub struct Sample {
     pub value: f64,
 }
 
+/// A distribution of a [`Metric`], since the limiter was made.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Histogram {
+    /// The value of each label.
+    pub labels: Vec<String>,
+    /// Each bound, and the number of values up to it: also of those of the bounds before.
+    pub buckets: Vec<(f64, u64)>,
+    /// The number of all values, also of those above the last bound.
+    pub count: u64,
+    /// All values together.
+    pub sum: f64,
+}
+
 /// The kind of a [`Metric`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -44,7 +61,11 @@ pub enum MetricKind {
     Counter,
     /// Its numbers go up and down.
     Gauge,
+    /// It has distributions, whose counts only grow.
+    Histogram,
 }
+
+named!(MetricKind, "kind", Counter = "counter", Gauge = "gauge", Histogram = "histogram");
 
 /// A metric with the numbers that are read for it.
 struct Definition {
@@ -67,7 +88,14 @@ enum Of {
     Store(fn(&Statistics) -> f64),
     /// Of the store, by the reason.
     Failures,
+    /// Of every limit that had a call wait, by the time that it took.
+    Waits,
+    /// Of the store, by the time that it took.
+    Latency,
 }
+
+/// Few servers are faster, and each bound is one number more for whoever stores them.
+const SHORTEST: f64 = 0.000_1;
 
 type Outcomes = Vec<(&'static str, u64)>;
 
@@ -85,12 +113,13 @@ macro_rules! definitions {
     };
     (@ Counter $name:literal) => { concat!("tidegate_", $name, "_total") };
     (@ Gauge $name:literal) => { concat!("tidegate_", $name) };
+    (@ Histogram $name:literal) => { concat!("tidegate_", $name, "_seconds") };
 }
 
 const DEFINITIONS: &[Definition] = definitions! {
     "Calls that a limit allowed or denied, or that failed; an acquire counts once, when it is over."
         Counter "decisions" "1" ["limit", "outcome"] Of::Outcomes(|of| {
-            vec![("allowed", of.allowed), ("denied", of.denied), ("failed", of.failed)]
+            vec![("allowed", of.roomy + of.near), ("denied", of.denied), ("failed", of.failed)]
         });
     "Calls that a limit in shadow mode, or a candidate, would have allowed or denied."
         Counter "observed_decisions" "1" ["limit", "outcome"] Of::Outcomes(|of| {
@@ -98,10 +127,8 @@ const DEFINITIONS: &[Definition] = definitions! {
         });
     "Calls that a limit allowed, and that left less than a fifth of it."
         Counter "near_limit" "1" ["limit"] Of::Limit(|of| of.near as f64);
-    "Calls of acquire that waited for their turn."
-        Counter "waits" "1" ["limit"] Of::Limit(|of| of.waits as f64);
-    "The time for which calls of acquire waited for their turn."
-        Counter "wait_seconds" "s" ["limit"] Of::Limit(|of| of.waited_ms as f64 / 1000.0);
+    "The time for which calls of acquire waited for their turn, of those that waited."
+        Histogram "wait_duration" "s" ["limit"] Of::Waits;
     "Units of concurrency limits that were taken; less those released, they are under way, or their lease is over."
         Counter "held_units" "1" ["limit"] Of::Limit(|of| of.held as f64);
     "Units of concurrency limits that were released."
@@ -114,12 +141,8 @@ const DEFINITIONS: &[Definition] = definitions! {
         Counter "store_calls" "1" [] Of::Store(|of| of.store_calls as f64);
     "Round trips to the store."
         Counter "store_batches" "1" [] Of::Store(|of| of.batches as f64);
-    "Decisions that the store answered in time."
-        Counter "store_answers" "1" [] Of::Store(|of| {
-            of.latency.buckets.iter().map(|(_, count)| count).sum::<u64>() as f64
-        });
-    "The time that the store took for the decisions that it answered."
-        Counter "store_seconds" "s" [] Of::Store(|of| of.latency.sum.as_secs_f64());
+    "The time that the store took for each decision that it answered in time."
+        Histogram "store_duration" "s" [] Of::Latency;
     "Entries of the store that could not be read, and were replaced."
         Counter "corrupt_entries" "1" [] Of::Store(|of| of.corrupt_entries as f64);
     "1 while a server that failed is probed and not asked, else 0."
@@ -199,6 +222,7 @@ impl Definition {
     fn read(&self, limits: &[(String, Counted)], stats: &Statistics) -> Metric {
         let Self { name, instrument, help, unit, kind, labels, .. } = *self;
         let sample = |labels, value| Sample { labels, value };
+        let mut histograms = Vec::new();
         let samples = match &self.of {
             Of::Limit(read) => limits.iter().map(|(key, of)| sample(vec![key.clone()], read(of))).collect(),
             Of::Outcomes(read) => limits
@@ -211,7 +235,74 @@ impl Definition {
                 let by_reason = stats.failures.iter();
                 by_reason.map(|(reason, count)| sample(vec![reason.name().to_owned()], *count as f64)).collect()
             }
+            Of::Waits => {
+                let waited = limits.iter().filter(|(_, of)| of.waited_ms > 0);
+                histograms.extend(waited.map(|(key, of)| Histogram::of_waits(key, of)));
+                Vec::new()
+            }
+            Of::Latency => {
+                histograms.extend(Histogram::of_latency(&stats.latency));
+                Vec::new()
+            }
         };
-        Metric { name, instrument, help, unit, kind, labels, samples }
+        Metric { name, instrument, help, unit, kind, labels, samples, histograms }
+    }
+}
+
+impl Histogram {
+    fn of_waits(key: &str, of: &Counted) -> Self {
+        let bounds = WAIT_BOUNDS_MS.map(|bound| Some(bound as f64 / 1000.0));
+        let counts = bounds.into_iter().chain([None]).zip(of.waits);
+        Self::new(vec![key.to_owned()], counts, of.waited_ms as f64 / 1000.0)
+    }
+
+    /// Nothing of a store that takes no time.
+    fn of_latency(latency: &Latency) -> Option<Self> {
+        let counts = latency.buckets.iter().map(|(bound, count)| (bound.map(|bound| bound.as_secs_f64()), *count));
+        let mut all = Self::new(Vec::new(), counts, latency.sum.as_secs_f64());
+        all.buckets.retain(|(bound, _)| *bound > SHORTEST);
+        (!all.buckets.is_empty()).then_some(all)
+    }
+
+    /// Of the counts between the bounds, where the last one has none.
+    fn new(labels: Vec<String>, counts: impl Iterator<Item = (Option<f64>, u64)>, sum: f64) -> Self {
+        let (mut buckets, mut all) = (Vec::new(), 0);
+        for (bound, count) in counts {
+            all += count;
+            buckets.extend(bound.map(|bound| (bound, all)));
+        }
+        Self { labels, buckets, count: all, sum }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::remote::Stats;
+    use crate::tally::Tally;
+
+    #[test]
+    fn a_wait_is_in_the_bucket_of_its_bound_and_in_all_after_it() {
+        let tally = Tally::default();
+        for wait_ms in [1, 10, 11, 30, 300_000, 300_001, u64::from(u32::MAX)] {
+            tally.waited(wait_ms);
+        }
+        let histogram = Histogram::of_waits("login", &tally.read());
+        assert_eq!(histogram.buckets[..3], [(0.01, 2), (0.03, 4), (0.1, 4)]);
+        assert_eq!(histogram.buckets[9], (300.0, 5));
+        assert_eq!((histogram.count, histogram.sum), (7, 4_295_567.348));
+    }
+
+    #[test]
+    fn a_decision_of_the_store_is_in_every_bucket_that_it_was_faster_than() {
+        let stats = Stats::default();
+        for micros in [0, 90, 127, 128, 1_048_575, 1_048_576, 5_000_000] {
+            stats.took(micros);
+        }
+        let histogram = Histogram::of_latency(&stats.read(BreakerState::Closed).latency).expect("a histogram");
+        assert_eq!(histogram.buckets[..2], [(0.000_128, 3), (0.000_256, 4)]);
+        assert_eq!(histogram.buckets.last(), Some(&(1.048_576, 5)));
+        assert_eq!((histogram.buckets.len(), histogram.count, histogram.sum), (14, 7, 7.097_496));
+        assert_eq!(Histogram::of_latency(&Latency::default()), None);
     }
 }

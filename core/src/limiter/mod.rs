@@ -48,7 +48,7 @@ pub(crate) use self::document::Document;
 use self::memory::Local;
 use self::metering::Metering;
 #[cfg(feature = "remote")]
-pub use self::metrics::{Metric, MetricKind, Sample, Top, TopActor};
+pub use self::metrics::{Histogram, Metric, MetricKind, Sample, Top, TopActor};
 #[cfg(feature = "redis")]
 pub use self::open::Opened;
 use self::queue::{Place, WaitQueue};
@@ -341,7 +341,12 @@ impl Limiter {
     #[inline(always)]
     fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         if self.is_metered() {
-            return self.decide_metered(checks, call, now);
+            return match checks {
+                [check] if call == Call::Limit && check.is_plain() => {
+                    self.limit_metered(check.limit, check.actor, check.cost, check.factor, now)
+                }
+                _ => self.decide_metered(checks, call, now),
+            };
         }
         self.decide_uncounted(checks, call, now)
     }

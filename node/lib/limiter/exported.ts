@@ -1,5 +1,5 @@
 import { wrongType } from '../errors.js'
-import type { Metric } from '../results/metrics.js'
+import type { Metric, MetricHistogram, MetricSample } from '../results/metrics.js'
 import { Limiter } from './limiter.js'
 
 /** A limiter, or several by name. */
@@ -32,6 +32,15 @@ function merged(limiters: Readonly<Record<string, Limiter>>): Metric[] {
     const samples = each.flatMap(({ limiter, metrics }) =>
       (metrics[place]?.samples ?? []).map(({ labels, value }) => ({ labels: { limiter, ...labels }, value })),
     )
-    return { ...metric, labels: ['limiter', ...metric.labels], samples }
+    const histograms = each.flatMap(({ limiter, metrics }) =>
+      (metrics[place]?.histograms ?? []).map(({ labels, ...one }) => ({ labels: { limiter, ...labels }, ...one })),
+    )
+    return { ...metric, labels: ['limiter', ...metric.labels], samples, histograms }
   })
+}
+
+/** The buckets of a histogram with their bounds as labels, also the one without a bound. */
+export function bounded({ labels, buckets, count }: MetricHistogram): MetricSample[] {
+  const limited = buckets.map(({ upTo, count }) => ({ labels: { ...labels, le: String(upTo) }, value: count }))
+  return [...limited, { labels: { ...labels, le: '+Inf' }, value: count }]
 }

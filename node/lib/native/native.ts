@@ -75,10 +75,14 @@ export interface Numbers {
   readonly instrument: string
   readonly help: string
   readonly unit: '1' | 's'
-  readonly grows: boolean
+  readonly kind: 'counter' | 'gauge' | 'histogram'
   readonly labels: readonly string[]
   readonly named: readonly string[]
   readonly values: readonly number[]
+  /** The bounds of its histograms. */
+  readonly bounds: readonly number[]
+  /** The counts of each, its whole count and its sum, one after the other. */
+  readonly histograms: readonly number[]
 }
 
 /** The actors that were denied and charged most. */

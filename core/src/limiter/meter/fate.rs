@@ -11,6 +11,12 @@ pub(super) struct Fate<'a, 'b> {
     pub(super) is_near: bool,
 }
 
+/// The call left less than a fifth of its limit, if it was admitted.
+#[inline]
+pub(super) fn is_near(answer: &LimitInfo) -> bool {
+    answer.is_limited() && answer.remaining.saturating_mul(5) < answer.quota
+}
+
 impl<'a, 'b> Fate<'a, 'b> {
     /// The outcome of each check of a call with this answer.
     pub(super) fn of_each(checks: &'a [Check<'b>], info: &'a LimitInfo) -> impl Iterator<Item = Self> {
@@ -20,7 +26,7 @@ impl<'a, 'b> Fate<'a, 'b> {
             let (mut known, mut blocked, mut near) = (false, false, false);
             while let Some(answer) = answers.next_if(|answer| answer.check_index() == index) {
                 (known, blocked) = (true, blocked | answer.blocked);
-                near |= answer.is_limited() && answer.remaining.saturating_mul(5) < answer.quota;
+                near |= is_near(answer);
             }
             let is_denied = if known { blocked } else { info.blocked && !check.observed };
             Self { check, is_denied, is_near: near && !is_denied }

@@ -11,7 +11,7 @@ use arc_swap::ArcSwapOption;
 
 use self::actors::Actors;
 pub use self::actors::{Top, TopActor};
-use self::fate::Fate;
+use self::fate::{Fate, is_near};
 use crate::Error;
 use crate::check::{Check, OwnedCheck};
 use crate::decision::Call;
@@ -57,7 +57,25 @@ impl Meter {
     }
 
     /// Counts a call that was answered. The tries of an `acquire` are not counted, but its [turn](Self::turn) is.
+    #[inline]
     pub(super) fn count(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
+        match (checks, answer) {
+            // Nearly every call, and one addition.
+            ([check], Ok(info)) if call == Call::Limit && check.is_plain() && self.is_short(check, info) => {
+                self.with(check.limit, |tally| tally.decided(info.blocked, is_near(info)));
+            }
+            _ => self.count_any(checks, call, answer),
+        }
+    }
+
+    /// Only the limit is counted, by whether it denied.
+    #[inline]
+    fn is_short(&self, check: &Check<'_>, info: &LimitInfo) -> bool {
+        self.counts_limits() && !self.counts_actors.load(Ordering::Relaxed) && info.several.is_none() && !check.holds()
+    }
+
+    #[inline(never)]
+    fn count_any(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
         match call {
             Call::Limit => self.decided(checks, answer.as_ref()),
             Call::Charge if answer.is_ok() => self.charged(checks),
@@ -79,10 +97,7 @@ impl Meter {
             && !info.blocked
             && info.wait_ms > 0
         {
-            self.with(check.limit, |tally| {
-                tally.waits.add(1);
-                tally.waited_ms.add(info.wait_ms);
-            });
+            self.with(check.limit, |tally| tally.waited(info.wait_ms));
         }
     }
 
@@ -105,6 +120,7 @@ impl Meter {
         self.with_actors(|actors| actors.read(count)).unwrap_or_default()
     }
 
+    #[inline]
     fn counts_limits(&self) -> bool {
         self.counts_limits.load(Ordering::Relaxed)
     }
@@ -147,12 +163,8 @@ impl Meter {
             self.with(check.limit, |tally| match (check.observed, fate.is_denied) {
                 (true, true) => tally.observed_denied.add(1),
                 (true, false) => tally.observed_allowed.add(1),
-                (false, true) => tally.denied.add(1),
-                (false, false) => {
-                    tally.allowed.add(1);
-                    if fate.is_near {
-                        tally.near.add(1);
-                    }
+                (false, is_denied) => {
+                    tally.decided(is_denied, fate.is_near);
                     if check.holds() && !info.blocked {
                         tally.held.add(fate.granted(info));
                     }
@@ -162,11 +174,13 @@ impl Meter {
     }
 
     /// The first meter that meets a limit leaves the place of its counts there; others look it up by the key.
+    #[inline]
     fn with<T>(&self, limit: &Limit, count: impl FnOnce(&Tally) -> T) -> T {
         let (owner, tally) = limit.tally(|| (self.id, self.of_key(limit.key())));
         if *owner == self.id { count(tally) } else { count(&self.of_key(limit.key())) }
     }
 
+    #[inline(never)]
     fn of_key(&self, key: &str) -> Arc<Tally> {
         if let Some(tally) = self.tallies.read().unwrap_or_else(PoisonError::into_inner).get(key) {
             return tally.clone();

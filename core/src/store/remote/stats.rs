@@ -9,8 +9,8 @@ use crate::info::LimitInfo;
 use crate::names::named;
 use crate::time::Micros;
 
-/// Powers of two of microseconds: the last bucket takes everything from about half a second up.
-const LATENCY_BUCKETS: usize = 20;
+/// Powers of two of microseconds: the last bucket takes everything from about a second up.
+const LATENCY_BUCKETS: usize = 22;
 
 /// A count for each [`Failure`], by its index.
 pub(super) type FailureCounts = [u64; Failure::ALL.len()];
