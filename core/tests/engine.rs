@@ -26,6 +26,8 @@ mod known_figures;
 mod limits;
 mod llm;
 mod memory;
+#[cfg(feature = "remote")]
+mod metrics;
 mod observed;
 mod options;
 mod overflow;

@@ -36,9 +36,9 @@ fn call(limiter: &Limiter) {
     for limit in &limits {
         for _ in 0..9 {
             limiter.limit_sync(limit, "ada").expect("an answer");
-            let checks = [Check::new(limit, "bob").cost(2)];
-            limiter.decide_sync(&checks, Call::Limit).expect("an answer");
-            limiter.decide_sync_at(&checks, Call::Limit, 1_000_000_000_000_000).expect("an answer");
+            let check = |actor| [Check::new(limit, actor).cost(2)];
+            limiter.decide_sync(&check("bob"), Call::Limit).expect("an answer");
+            limiter.decide_sync_at(&check("cat"), Call::Limit, 1_000_000_000_000_000).expect("an answer");
         }
         let check = Check::new(limit, "eve");
         for checks in [check.factor(0.0), check.cost(0), check.cost(9).at_least(1), check.observed()] {
@@ -63,14 +63,16 @@ fn the_short_way_counts_as_the_long_one_does() {
     let counted = numbers(&short);
     assert_eq!(counted, numbers(&long));
     let of = |name: &str| counted[&format!("tidegate_{name}")];
-    assert!(of("decisions_total bucket allowed") > of("near_limit_total bucket"));
-    assert_eq!((of("decisions_total log allowed"), of("decisions_total log failed")), (12.0, 1.0));
-    assert_eq!((of("decisions_total jobs allowed"), of("held_units_total jobs")), (12.0, 14.0));
-    assert_eq!(of("observed_decisions_total legacy allowed"), 1.0);
+    // Of ada 3, of bob and cat 2 units each, and of eve 3 at once, beside a call without limit and one without cost.
+    assert_eq!((of("decisions_total log allowed"), of("decisions_total log denied")), (8.0, 23.0));
+    assert_eq!((of("decisions_total log failed"), of("observed_decisions_total log denied")), (1.0, 1.0));
+    assert_eq!((of("decisions_total jobs allowed"), of("held_units_total jobs")), (8.0, 11.0));
+    assert!(of("near_limit_total bucket") < of("decisions_total bucket allowed"));
     assert!(of("decisions_total closing denied") > 0.0);
 }
 
 #[test]
+#[expect(clippy::float_cmp, reason = "counts, and a sum that is computed in the same way")]
 fn threads_that_come_and_go_lose_no_count() {
     const THREADS: usize = 40;
     let (limiter, limit) = (Limiter::new(Memory::new()), bucket("api", 1000));
@@ -91,16 +93,18 @@ fn threads_that_come_and_go_lose_no_count() {
 }
 
 #[test]
+#[expect(clippy::float_cmp, reason = "counts, and a sum that is computed in the same way")]
 fn waits_are_a_histogram_of_each_limit_that_had_one_wait() {
     let (limiter, never) = (Limiter::new(Memory::new()), bucket("never", 9));
     let _ = limiter.metrics();
     let door = Limit::token_bucket("door", 1, Duration::from_millis(20)).build().expect("a limit");
     let mut waited = Vec::new();
-    for _ in 0..3 {
-        limiter.acquire_sync(&never, "ada", HOUR).expect("a turn");
-        waited.push(limiter.acquire_sync(&door, "ada", HOUR).expect("a turn").wait_ms);
+    limiter.acquire_sync(&never, "ada", HOUR).expect("a turn");
+    // A busy machine may come after its turn.
+    while waited.len() < 3 {
+        let info = limiter.acquire_sync(&door, "ada", HOUR).expect("a turn");
+        waited.extend(Some(info.wait_ms).filter(|wait| *wait > 0));
     }
-    waited.retain(|wait| *wait > 0);
     let metrics = limiter.metrics();
     let metric = metrics.iter().find(|metric| metric.name == "tidegate_wait_duration_seconds").expect("a metric");
     assert_eq!((metric.kind, metric.instrument, metric.unit), (MetricKind::Histogram, "tidegate.wait_duration", "s"));

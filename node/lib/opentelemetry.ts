@@ -37,11 +37,13 @@ export interface InstrumentOptions {
 export function instrument(limiters: Limiters, { meterProvider }: InstrumentOptions = {}): () => void {
   const { metrics, read } = reader(limiters)
   const meter = (meterProvider ?? api.getMeterProvider()).getMeter('tidegate')
-  const instruments = metrics.flatMap(numbersOf).map(({ name, help: description, unit, kind }) =>
-    kind === 'gauge'
-      ? meter.createObservableGauge(name, { description, unit })
-      : meter.createObservableCounter(name, { description, unit }),
-  )
+  const instruments = metrics
+    .flatMap(numbersOf)
+    .map(({ name, help: description, unit, kind }) =>
+      kind === 'gauge'
+        ? meter.createObservableGauge(name, { description, unit })
+        : meter.createObservableCounter(name, { description, unit }),
+    )
   const observe: BatchObservableCallback = (result) => {
     for (const [place, { samples }] of read().flatMap(numbersOf).entries()) {
       const instrument = instruments[place]
@@ -62,8 +64,16 @@ function numbersOf({ instrument, help, unit, kind, samples, histograms }: Metric
     return { name: `${instrument}.${name}`, help, unit, kind, samples }
   }
   return [
-    part('count', '1', histograms.map(({ labels, count }) => ({ labels, value: count }))),
-    part('sum', unit, histograms.map(({ labels, sum }) => ({ labels, value: sum }))),
+    part(
+      'count',
+      '1',
+      histograms.map(({ labels, count }) => ({ labels, value: count })),
+    ),
+    part(
+      'sum',
+      unit,
+      histograms.map(({ labels, sum }) => ({ labels, value: sum })),
+    ),
     part('bucket', '1', histograms.flatMap(bounded)),
   ]
 }

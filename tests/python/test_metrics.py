@@ -21,7 +21,7 @@ from tidegate.prometheus import Collector
 LOGIN = Bucket("login", size=10, drip_rate=3_600_000)
 SMALL = Bucket("small", size=1, drip_rate=3_600_000)
 JOBS = Concurrency("jobs", max=3, lease=60_000)
-SOON = TokenBucket("soon", count=1, period=20)
+SOON = TokenBucket("soon", count=1, period=200)
 
 Numbers = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -197,7 +197,7 @@ def test_opentelemetry_has_the_same_numbers() -> None:
     assert data is not None
     metrics: list[Any] = [metric for one in data.resource_metrics[0].scope_metrics for metric in one.metrics]
     names: dict[str, str] = {}
-    described = {}
+    described: dict[str, tuple[str, str]] = {}
     for metric in limiter.metrics():
         # In memory nothing is measured.
         parts = {"count": "1", "sum": metric.unit, "bucket": "1"} if metric.histograms else {}

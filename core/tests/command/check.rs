@@ -86,3 +86,38 @@ fn what_limits_admit_together_is_shown_by_its_calls() {
     assert!(together.starts_with(expected), "{together}");
     assert!(together.contains("  The worst day admits 2,000: "), "{together}");
 }
+
+#[test]
+fn what_overrides_make_of_limits_together_is_shown_once() {
+    let file = super::written("proven.toml");
+    let limits = "hour = '4/hour'\nminute = '12/minute'\n";
+    let overrides = [
+        "actor = 'acme'\nlimit = 'hour'\ndefinition = '240/hour'",
+        "pattern = 'team-*'\nfactor = 0.5",
+        "pattern = 'team-a*'\nlimit = 'hour'\nfactor = 2",
+        "actor = 'bob'\nfactor = 1",
+        "actor = 'carol'\nfactor = 0.5",
+        "actor = 'monitor'\nunlimited = true",
+    ];
+    let all = overrides.iter().fold(limits.to_owned(), |all, one| format!("{all}[[overrides]]\n{one}\n"));
+    std::fs::write(&file, all).unwrap();
+    let ended = tidegate(&["check", "--prove", &file]);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    let (_, proven) = ended.out.split_once("\n  Together, in one decision for one actor:\n").unwrap();
+    let paragraphs: Vec<_> = proven.split("\n\n").collect();
+    let begins = [
+        "  \"minute\" never denies what \"hour\" admits.\n  The worst second admits 4: 4 at once.",
+        "  Actors like \"team-a*\": never used, because actors like \"team-*\" come first.",
+        "  Actor \"bob\": as actors without an override.",
+        "  Together, in one decision for actor \"acme\":\n  \"hour\" has room for 240 at once, of which \"minute\" admits \
+         12.\n  The worst second admits ",
+        "  Together, in one decision for actors like \"team-*\", actor \"carol\":\n  \"minute\" never denies what \
+         \"hour\" admits.\n  The worst second admits 8: 8 at once.",
+        "  Together, in one decision for actor \"monitor\":\n  \"hour\" never denies.\n  \"minute\" never denies.\n",
+    ];
+    assert_eq!(paragraphs.len(), begins.len(), "{proven}");
+    for (paragraph, begin) in paragraphs.iter().zip(begins) {
+        assert!(paragraph.starts_with(begin), "{paragraph}");
+    }
+    assert!(!paragraphs[5].contains("worst"), "{proven}");
+}

@@ -1,6 +1,7 @@
 //! `tidegate check`: files of limits, explained or refused.
 
 mod prove;
+mod together;
 mod worst;
 
 use std::fmt::Write as _;
@@ -9,7 +10,7 @@ use std::io::Read as _;
 
 use clap::Args;
 
-use super::output::{Done, Failure, Output};
+use super::output::{Done, Output};
 use super::{FAULTS, FINE};
 use crate::config::{Format, Limits, LimitsError, Override, Places};
 
@@ -38,7 +39,7 @@ pub(super) fn run(options: &Options, output: &mut Output) -> Done {
             Ok(limits) => {
                 output.print(&explained(file, &limits))?;
                 if options.prove {
-                    output.print(&proven(&limits)?)?;
+                    output.print(&together::sentences(&limits)?)?;
                 }
             }
             Err(error) => {
@@ -68,12 +69,17 @@ fn explained(file: &str, limits: &Limits) -> String {
     text
 }
 
-/// An override in a sentence.
-fn overridden(one: &Override) -> String {
-    let who = match (one.actor(), one.pattern()) {
+/// Whom an override concerns.
+fn subject(one: &Override) -> String {
+    match (one.actor(), one.pattern()) {
         (Some(actor), _) => format!("Actor {actor:?}"),
         (None, pattern) => format!("Actors like {:?}", pattern.unwrap_or_default()),
-    };
+    }
+}
+
+/// An override in a sentence.
+fn overridden(one: &Override) -> String {
+    let who = subject(one);
     let limit = one.limit().map_or("all limits".to_owned(), |name| format!("{name:?}"));
     match (one.definition(), one.factor()) {
         (Some(definition), _) => {
@@ -84,17 +90,6 @@ fn overridden(one: &Override) -> String {
         (None, 0.0) => format!("{who} at {limit}: no limit."),
         (None, factor) => format!("{who} at {limit}: the factor is {factor}."),
     }
-}
-
-/// The sentences on all limits together.
-fn proven(limits: &Limits) -> Result<String, Failure> {
-    // Units that are held bound no span.
-    let limits: Vec<_> = limits.iter().map(|(_, limit)| limit.clone()).filter(|limit| !limit.holds()).collect();
-    let mut text = "\n  Together, in one decision for one actor:\n".to_owned();
-    for sentence in prove::sentences(&limits).into_iter().chain(worst::sentences(&limits)?) {
-        let _ = writeln!(text, "  {sentence}");
-    }
-    Ok(text)
 }
 
 /// A line for each fault, as compilers write them, so that editors find it.

@@ -2,12 +2,13 @@
 
 use smallvec::SmallVec;
 
+use super::prove::rules;
 use crate::check::Check;
 use crate::command::output::Failure;
 use crate::command::words::{Step, calls_shown};
 use crate::decision::Call;
 use crate::explain::words::number;
-use crate::limit::{Anchor, Kind, Limit};
+use crate::limit::{Anchor, Kind, Rules};
 use crate::limiter::Limiter;
 use crate::store::memory::Memory;
 use crate::time::Micros;
@@ -20,19 +21,19 @@ const MOST_STEPS: usize = 200_000;
 const BASE: Micros = 1_704_067_200_000_000;
 
 /// A sentence for each span.
-pub(super) fn sentences(limits: &[Limit]) -> Result<Vec<String>, Failure> {
+pub(super) fn sentences(checks: &[Check<'_>]) -> Result<Vec<String>, Failure> {
     let mut sentences = Vec::new();
     for (name, span) in SPANS {
         let mut worst: Option<(u64, Vec<Step>)> = None;
-        for start in starts(limits, span)? {
-            let Some(steps) = calls(limits, start, span)? else { continue };
+        for start in starts(checks, span)? {
+            let Some(steps) = calls(checks, start, span)? else { continue };
             let sum = steps.iter().map(|(_, count)| count).sum();
             if worst.as_ref().is_none_or(|(most, _)| sum > *most) {
                 worst = Some((sum, steps));
             }
         }
-        let bound = limits.iter().filter_map(|limit| limit.compiled(1.0));
-        let bound = bound.flat_map(|rules| rules.iter().filter_map(|rule| rule.most_in(span))).min();
+        let of_rules = |rules: Rules| rules.iter().filter_map(|rule| rule.most_in(span)).min();
+        let bound = checks.iter().filter_map(rules).filter_map(of_rules).min();
         sentences.push(match worst {
             Some((sum, steps)) => {
                 let at_most = match bound {
@@ -51,8 +52,8 @@ pub(super) fn sentences(limits: &[Limit]) -> Result<Vec<String>, Failure> {
 
 /// The instants at which the worst span may begin. Where windows have fixed ends, it is so long before one of them as
 /// the calls of a window take, or as late as can be.
-fn starts(limits: &[Limit], span: Micros) -> Result<Vec<Micros>, Failure> {
-    let periods = limits.iter().filter_map(|limit| match limit.kind() {
+fn starts(checks: &[Check<'_>], span: Micros) -> Result<Vec<Micros>, Failure> {
+    let periods = checks.iter().filter_map(|check| match check.limit.kind() {
         Kind::FixedWindow(window) if window.anchor == Anchor::Epoch => Some(window.period),
         Kind::SlidingCounter(counter) => Some(counter.period),
         Kind::SlidingWindow(window) => Some(window.resolution),
@@ -64,7 +65,7 @@ fn starts(limits: &[Limit], span: Micros) -> Result<Vec<Micros>, Failure> {
     for period in periods.map(|period| micros(period).max(1)) {
         let begin = BASE.div_ceil(period).saturating_mul(period);
         let end = begin.saturating_add(period);
-        let last = calls(limits, begin, span.min(period))?.and_then(|steps| steps.last().copied());
+        let last = calls(checks, begin, span.min(period))?.and_then(|steps| steps.last().copied());
         starts.push(end - 1000.min(period));
         starts.push(end.saturating_sub((last.map_or(0, |(at, _)| at) + 1) * 1000));
     }
@@ -72,21 +73,20 @@ fn starts(limits: &[Limit], span: Micros) -> Result<Vec<Micros>, Failure> {
 }
 
 /// All calls that are admitted from this instant on, each as early as it can be; none if there are too many.
-fn calls(limits: &[Limit], start: Micros, span: Micros) -> Result<Option<Vec<Step>>, Failure> {
+fn calls(checks: &[Check<'_>], start: Micros, span: Micros) -> Result<Option<Vec<Step>>, Failure> {
     let limiter = Limiter::new(Memory::with_max_entries(1000));
-    let apart = limits.iter().any(|limit| match limit.kind() {
+    let apart = checks.iter().any(|check| match check.limit.kind() {
         Kind::Smooth(_) => true,
         Kind::SlidingLog(log) => log.min_interval > 0.0,
         _ => false,
     });
     let decide = |cost: u64, call: Call, now: Micros| {
-        let checks: SmallVec<[Check<'_>; 4]> =
-            limits.iter().map(|limit| Check::new(limit, "client").cost(cost)).collect();
+        let checks: SmallVec<[Check<'_>; 4]> = checks.iter().map(|check| check.cost(cost)).collect();
         limiter.decide_sync_at(&checks, call, now).map_err(|error| Failure::Told(error.to_string()))
     };
     let (mut steps, mut now) = (Vec::<Step>::new(), start);
     while now - start < span {
-        if steps.len() > MOST_STEPS || limits.is_empty() {
+        if steps.len() > MOST_STEPS || checks.is_empty() {
             return Ok(None);
         }
         let info = decide(1, Call::Peek, now)?;
