@@ -10,7 +10,7 @@ use super::output::{Done, Failure, Output};
 use super::{FAULTS, FINE};
 use crate::config::{Format, edited, is_editable};
 use crate::limit::Value;
-use crate::limiter::Document;
+use crate::limiter::document::Document;
 
 #[derive(Args)]
 #[command(group(ArgGroup::new("subject").required(true)), group(ArgGroup::new("effect").required(true)))]

@@ -15,7 +15,7 @@ mod checks;
 mod closest;
 mod counting;
 #[cfg(feature = "redis")]
-mod document;
+pub(crate) mod document;
 mod line;
 mod memory;
 #[cfg(feature = "remote")]
@@ -43,8 +43,6 @@ pub use self::any_store::AnyStore;
 use self::any_store::Store;
 pub use self::bell::Bell;
 use self::checks::check_now;
-#[cfg(feature = "cli")]
-pub(crate) use self::document::Document;
 use self::memory::Local;
 use self::metering::Metering;
 #[cfg(feature = "remote")]
@@ -341,12 +339,7 @@ impl Limiter {
     #[inline(always)]
     fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         if self.is_metered() {
-            return match checks {
-                [check] if call == Call::Limit && check.is_plain() => {
-                    self.limit_metered(check.limit, check.actor, check.cost, check.factor, now)
-                }
-                _ => self.decide_metered(checks, call, now),
-            };
+            return self.decide_metered(checks, call, now);
         }
         self.decide_uncounted(checks, call, now)
     }

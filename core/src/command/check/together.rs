@@ -11,7 +11,7 @@ use crate::config::{Limits, Override};
 const MOST_SETS: usize = 20;
 const MOST_SUBJECTS: usize = 3;
 
-/// What overrides make of the limits, and those for whom they do.
+/// The limits that overrides make, and those for whom they hold.
 struct Set<'a> {
     checks: Vec<Check<'a>>,
     subjects: Vec<String>,

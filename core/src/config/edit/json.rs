@@ -2,7 +2,7 @@
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use super::{Draft, Subject};
+use super::draft::{Draft, Subject};
 use crate::config::OVERRIDES;
 use crate::config::document::Format;
 use crate::config::entry::Entry;

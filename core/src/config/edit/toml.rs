@@ -4,12 +4,12 @@ use std::iter;
 
 use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike};
 
-use super::{Draft, Subject};
+use super::draft::{Draft, Subject};
 use crate::config::OVERRIDES;
 use crate::config::error::Fault;
 use crate::limit::Value;
 
-/// Comments and blanks stay too.
+/// Comments and blanks stay as they are.
 pub(super) struct Toml(DocumentMut);
 
 impl Toml {

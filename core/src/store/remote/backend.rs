@@ -65,7 +65,7 @@ pub trait Backend: Send + Sync + 'static {
         Box::pin(async move { Err(StoreError::new(Failure::Other).because(format!("{kind} keeps no documents"))) })
     }
 
-    /// Replaces what programs keep under a key of their own, if it is still this text; answers whether it was.
+    /// Replaces what programs keep under a key of their own, if it is still this text; true if it was.
     fn replace(&self, session: Session, key: &str, before: &[u8], after: &[u8]) -> Work<bool> {
         let _ = (session, key, before, after);
         let kind = self.kind();
