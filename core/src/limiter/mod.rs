@@ -334,16 +334,6 @@ impl Limiter {
         self.decide_on(checks, call, now)
     }
 
-    /// [`decide_sync_at`](Self::decide_sync_at) without a check of the instant.
-    #[expect(clippy::inline_always, reason = "a call that is known where it is compiled gets a path of its own")]
-    #[inline(always)]
-    fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        if self.is_metered() {
-            return self.decide_metered(checks, call, now);
-        }
-        self.decide_uncounted(checks, call, now)
-    }
-
     #[expect(clippy::inline_always, reason = "as its caller")]
     #[inline(always)]
     fn decide_uncounted(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
