@@ -159,13 +159,13 @@ def test_acquire_waits_for_its_turn(limiter: AnyLimiter) -> None:
 
 
 @pytest.mark.clock
-@pytest.mark.parametrize("max_wait", [0, 0.5, timedelta(milliseconds=500)])
+@pytest.mark.parametrize("max_wait", [0, 20, timedelta(seconds=20)])
 def test_acquire_does_not_wait_in_vain(limiter: AnyLimiter, max_wait: float) -> None:
     slow = Bucket("slow", size=1, drip_rate=timedelta(hours=1))
     done(limiter.limit(slow, "ada"))
     start = time.monotonic()
     info = done(limiter.acquire(slow, "ada", max_wait=max_wait))
-    assert time.monotonic() - start < 0.4
+    assert time.monotonic() - start < 5
     assert (info.blocked, info.wait_ms) == (True, 0)
     assert 3_599_000 < info.full_reset_ms <= 3_600_000
 

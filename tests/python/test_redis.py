@@ -40,6 +40,8 @@ from tidegate import (
 KINDS = [Limiter, AsyncLimiter]
 NOW = 1_700_000_000_000
 LOGIN = Bucket("login", size=3)
+# What a machine may stand still for beside a deadline. Whoever hangs, or asks one call after the other, takes longer.
+STANDSTILL = 1.5
 # Long enough that a busy machine does not make a difference.
 PATIENT: dict[str, Any] = {"timeout": 10, "on_error": "raise"}
 NAMESPACES = itertools.count()
@@ -250,7 +252,7 @@ def test_a_charge_waits_for_replicas(kind: type[AnyLimiter], server: RedisServer
     began = time.perf_counter()
     with pytest.raises(StoreError, match="replicas") as caught:
         done(hasty.limit(slow, "ada"))
-    assert 0.25 < time.perf_counter() - began < 0.3 + 0.25
+    assert 0.25 < time.perf_counter() - began < 0.3 + STANDSTILL
     assert (caught.value.failure, hasty.stats().failures["unreplicated"]) == ("unreplicated", 1)
     patient = kind(server.url, wait_replicas=1, **PATIENT)
     assert done(patient.peek(slow, "ada")).remaining == 2, "it stays charged"
@@ -316,8 +318,7 @@ def test_every_policy_holds_while_the_server_is_gone(
         began = time.perf_counter()
         verdicts.append(call("eve"))
         slowest = max(slowest, time.perf_counter() - began)
-    # The deadline, and what a busy machine needs to notice it.
-    assert slowest < 0.1 + 0.25
+    assert slowest < 0.1 + STANDSTILL
     if policy == "raise":
         failures = {"timeout", "unavailable", "unreachable", "disconnected"}
         assert set(verdicts) <= failures
