@@ -77,30 +77,46 @@ fn without_place(message: &str) -> &str {
 
 #[cfg(feature = "toml")]
 fn toml(text: &str) -> Result<Entry, Fault> {
-    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+    let document = toml_edit::Document::parse(text).map_err(|error| {
         let position = error.span().and_then(|span| text.get(..span.start)).map(|before| {
             let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
             (before.matches('\n').count() as u64 + 1, column as u64 + 1)
         });
         Fault::of_syntax(error.message(), position)
     })?;
-    Ok(from_toml(toml::Value::Table(table)))
+    Ok(from_toml(document.as_item()))
 }
 
 /// As deep as the parser lets a document be, which is not deep.
 #[cfg(feature = "toml")]
-fn from_toml(value: toml::Value) -> Entry {
-    use toml::Value as Toml;
-    Entry::Value(match value {
-        Toml::String(text) => Value::Text(text),
-        Toml::Integer(integer) => Value::Number(integer as f64),
-        Toml::Float(number) => Value::Number(number),
-        Toml::Boolean(value) => Value::Bool(value),
-        Toml::Datetime(_) => Value::Other("a date".to_owned()),
-        Toml::Array(items) => return Entry::List(items.into_iter().take(MOST + 1).map(from_toml).collect()),
-        Toml::Table(table) => {
-            return Entry::Table(table.into_iter().map(|(name, value)| (name, from_toml(value))).collect());
+fn from_toml(item: &toml_edit::Item) -> Entry {
+    use toml_edit::Item;
+    match item {
+        Item::None => Entry::Value(Value::Null),
+        Item::Value(value) => from_toml_value(value),
+        Item::Table(table) => from_toml_table(table),
+        Item::ArrayOfTables(tables) => {
+            Entry::List(tables.iter().take(MOST + 1).map(|table| from_toml_table(table)).collect())
         }
+    }
+}
+
+#[cfg(feature = "toml")]
+fn from_toml_table(table: &dyn toml_edit::TableLike) -> Entry {
+    Entry::Table(table.iter().map(|(name, item)| (name.to_owned(), from_toml(item))).collect())
+}
+
+#[cfg(feature = "toml")]
+fn from_toml_value(value: &toml_edit::Value) -> Entry {
+    use toml_edit::Value as Toml;
+    Entry::Value(match value {
+        Toml::String(text) => Value::Text(text.value().clone()),
+        Toml::Integer(integer) => Value::Number(*integer.value() as f64),
+        Toml::Float(number) => Value::Number(*number.value()),
+        Toml::Boolean(value) => Value::Bool(*value.value()),
+        Toml::Datetime(_) => Value::Other("a date".to_owned()),
+        Toml::Array(items) => return Entry::List(items.iter().take(MOST + 1).map(from_toml_value).collect()),
+        Toml::InlineTable(table) => return from_toml_table(table),
     })
 }
 

@@ -33,25 +33,30 @@ impl Places {
     }
 
     fn toml(&mut self, text: &str) {
-        if let Ok(table) = toml::de::DeTable::parse(text) {
-            self.toml_table(text, "", table.get_ref(), 1);
+        if let Ok(document) = toml_edit::Document::parse(text) {
+            self.toml_table(text, "", document.as_table(), 1);
         }
     }
 
-    fn toml_table(&mut self, text: &str, path: &str, table: &toml::de::DeTable<'_>, depth: u8) {
-        for (name, value) in table {
-            let path = join(path, name.get_ref());
-            self.0.push((path.clone(), place(text, name.span().start)));
+    fn toml_table(&mut self, text: &str, path: &str, table: &dyn toml_edit::TableLike, depth: u8) {
+        for (name, item) in table.iter() {
+            let path = join(path, name);
+            let at = table.key(name).and_then(toml_edit::Key::span);
+            self.0.push((path.clone(), place(text, at.map_or(0, |span| span.start))));
             if depth >= DEEPEST {
                 continue;
             }
-            if let Some(table) = value.get_ref().as_table() {
+            if let Some(table) = item.as_table_like() {
                 self.toml_table(text, &path, table, depth + 1);
             }
-            for (number, item) in value.get_ref().as_array().into_iter().flatten().enumerate() {
+            let tables = item.as_array_of_tables().into_iter().flat_map(|tables| tables.iter());
+            let tables = tables.map(|table| (table.span(), Some(table as &dyn toml_edit::TableLike)));
+            let values = item.as_array().into_iter().flat_map(|values| values.iter());
+            let values = values.map(|value| (value.span(), value.as_inline_table().map(|table| table as _)));
+            for (number, (at, table)) in tables.chain(values).enumerate() {
                 let path = format!("{path}[{number}]");
-                self.0.push((path.clone(), place(text, item.span().start)));
-                if let Some(table) = item.get_ref().as_table() {
+                self.0.push((path.clone(), place(text, at.map_or(0, |span| span.start))));
+                if let Some(table) = table {
                     self.toml_table(text, &path, table, depth + 2);
                 }
             }
