@@ -77,14 +77,17 @@ fn without_place(message: &str) -> &str {
 
 #[cfg(feature = "toml")]
 fn toml(text: &str) -> Result<Entry, Fault> {
-    let document = toml_edit::Document::parse(text).map_err(|error| {
-        let position = error.span().and_then(|span| text.get(..span.start)).map(|before| {
-            let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
-            (before.matches('\n').count() as u64 + 1, column as u64 + 1)
-        });
-        Fault::of_syntax(error.message(), position)
-    })?;
+    let document = toml_edit::Document::parse(text)
+        .map_err(|error| Fault::of_syntax(error.message(), error.span().map(|span| place(text, span.start))))?;
     Ok(from_toml(document.as_item()))
+}
+
+/// The line and column of a byte, counted from 1.
+#[cfg(feature = "toml")]
+pub(super) fn place(text: &str, at: usize) -> (u64, u64) {
+    let before = text.get(..at).unwrap_or(text);
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+    (before.matches('\n').count() as u64 + 1, column as u64 + 1)
 }
 
 /// As deep as the parser lets a document be, which is not deep.

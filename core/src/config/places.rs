@@ -1,6 +1,6 @@
 //! The lines and columns of the names in a document, for whoever tells an editor where something is wrong.
 
-use super::document::Format;
+use super::document::{Format, place};
 use super::path::join;
 
 /// The places of a document's names, by their paths; in YAML the text that has them.
@@ -66,13 +66,6 @@ impl Places {
     fn json(&mut self, text: &str) {
         Json { text, at: 0 }.value(self, "", 0);
     }
-}
-
-/// The line and column of a byte.
-fn place(text: &str, at: usize) -> Place {
-    let before = text.get(..at).unwrap_or(text);
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
-    (before.matches('\n').count() as u64 + 1, column as u64 + 1)
 }
 
 /// The names of a text that was read as JSON already, so that it is well formed.
