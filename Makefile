@@ -22,7 +22,7 @@ LINKED = $(if $(filter zig,$(LINK)),$(BIN)/python tools/dist/zig.py)
 WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: chromium docs playground test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server test-rust test-features test-python test-node test-readme test-web test-web-python test-django test-beside test-web-node test-fleet test-packages panics soak soak-shared scoreboard fmt bench bench-redis bench-round-trips bench-outbound bench-web bench-workers clean demo-python demo-node
+.PHONY: chromium docs playground test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server pictures test-rust test-features test-python test-node test-readme test-web test-web-python test-django test-beside test-web-node test-fleet test-packages panics soak soak-shared scoreboard fmt bench bench-redis bench-round-trips bench-outbound bench-web bench-workers clean demo-python demo-node
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -162,8 +162,11 @@ test-node: build redis-server
 
 test-readme: build redis-server
 	$(BIN)/pytest $(PARALLEL) --dist load tests/readme
-	cargo run --quiet -p tidegate --all-features --example pictures -- --check
+	$(BIN)/python tools/pictures.py --check
 	for example in login wait http; do cargo run --quiet -p tidegate --all-features --example $$example || exit 1; done
+
+pictures: build ## The pictures of the documentation anew, by the command `tidegate simulate`
+	$(BIN)/python tools/pictures.py
 
 # An older NestJS beside the one at the top, because each of its packages wants the others of its version; and the test
 # runners of the examples, which nothing else needs. Not `npm ci`: it wants the packages of all platforms in the registry.

@@ -1,17 +1,108 @@
-//! Pictures as SVG, which take their ink from the page around them, or else follow the colours of the screen.
+//! Pictures as SVG, light or dark as the reader's screen is, in a file of their own as inside of a page.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Display, Write};
 
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 240.0;
-/// Room for the numbers left of a picture and the words below it.
-const LEFT: f64 = 56.0;
-const TOP: f64 = 34.0;
-const BOTTOM: f64 = 28.0;
+pub(super) const WIDTH: f64 = 800.0;
+const HEIGHT: f64 = 260.0;
+/// Room for the numbers left of a picture, above it for its title, and for the words below it.
+pub(super) const LEFT: f64 = 60.0;
+pub(super) const RIGHT: f64 = WIDTH - 20.0;
+const TOP: f64 = 44.0;
+const BOTTOM: f64 = 30.0;
 const ROW: f64 = 24.0;
 
 /// Told apart on light and on dark ground, and by those who see no red or no green.
 const COLORS: [&str; 6] = ["#0d9488", "#d97706", "#7c3aed", "#2563eb", "#be185d", "#65a30d"];
+/// The class of an element, and its colour on light and on dark ground.
+const INKS: [(&str, &str, &str); 7] = [
+    ("ink", "#24292f", "#e6edf3"),
+    ("soft", "#57606a", "#9198a1"),
+    ("grid", "#d0d7de", "#30363d"),
+    ("ground", "#fff", "#0d1117"),
+    ("admitted", "#0969da", "#58a6ff"),
+    ("denied", "#cf222e", "#ff7b72"),
+    ("level", "#ddf4ff", "#122d42"),
+];
+
+/// A picture under way: elements are written to it, and shown it is whole.
+pub(super) struct Picture {
+    height: f64,
+    svg: String,
+}
+
+impl Picture {
+    /// The ground, and at its top the title and a summary, which is markup. Those who do not see the picture get the
+    /// title with the description.
+    pub(super) fn new(height: f64, title: &str, summary: &str, description: &str) -> Self {
+        let (title, description) = (escaped(title), escaped(description));
+        let inks = |dark: bool| {
+            let rule =
+                |(class, on_light, on_dark)| format!(".{class}{{color:{}}}", if dark { on_dark } else { on_light });
+            INKS.map(rule).concat()
+        };
+        let svg = format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" class="ink" font-family="system-ui,sans-serif" font-size="12">
+<title>{title}</title>
+<desc>{description}</desc>
+<style>{}text,tspan,.fill{{fill:currentColor}}.line{{fill:none;stroke:currentColor}}@media(prefers-color-scheme:dark){{{}}}</style>
+<rect width="{WIDTH}" height="{height}" rx="6" class="ground fill"/>
+<rect x=".5" y=".5" width="{}" height="{}" rx="6" class="grid line"/>
+<text x="16" y="24" font-size="14" font-weight="600">{title}</text>
+<text x="{RIGHT}" y="24" text-anchor="end">{summary}</text>
+"#,
+            inks(false),
+            inks(true),
+            WIDTH - 1.0,
+            height - 1.0,
+        );
+        Self { height, svg }
+    }
+
+    /// Values at their heights between `ground`, where 0 is, and the top of a scale.
+    pub(super) fn scale(&mut self, (top, ground): (f64, f64), values: &[f64]) {
+        let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        for value in values {
+            let y = ground - (ground - top) * value / most;
+            let _ = writeln!(
+                self,
+                r#"<path d="M{LEFT} {y}H{RIGHT}" class="grid line"/><text x="{}" y="{}" text-anchor="end">{}</text>"#,
+                LEFT - 8.0,
+                y + 4.0,
+                crate::explain::words::number(*value)
+            );
+        }
+    }
+
+    /// The start of a picture with a scale from 0 to the top.
+    fn framed(title: &str, summary: &str, description: &str, top: f64) -> Self {
+        let mut picture = Self::new(HEIGHT, title, summary, description);
+        picture.scale((TOP, HEIGHT - BOTTOM), &[0.0, 0.25, 0.5, 0.75, 1.0].map(|part| part * top));
+        picture
+    }
+
+    /// Words below a picture or beside its marks.
+    pub(super) fn words(&mut self, x: f64, y: f64, anchor: &str, words: &str) {
+        let _ = writeln!(self, r#"<text x="{x:.1}" y="{y}" text-anchor="{anchor}">{}</text>"#, escaped(words));
+    }
+
+    fn bar(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), index: usize) {
+        let color = color(index);
+        let _ =
+            writeln!(self, r#"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" fill="{color}"/>"#);
+    }
+}
+
+impl Write for Picture {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.svg.write_str(text)
+    }
+}
+
+impl Display for Picture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}</svg>", self.svg)
+    }
+}
 
 /// Values that are drawn in one colour.
 pub(super) struct Series {
@@ -19,137 +110,109 @@ pub(super) struct Series {
     pub(super) values: Vec<f64>,
 }
 
+impl Series {
+    fn most(&self) -> f64 {
+        self.values.iter().copied().fold(0.0, f64::max)
+    }
+}
+
 /// Lines over a common axis, the first filled where `filled`; below stand the words for the axis, from its begin to its end.
-pub(super) fn lines(title: &str, axis: &[String], filled: bool, series: &[Series]) -> String {
-    let most = series.iter().flat_map(|series| &series.values).copied().fold(0.0, f64::max);
-    let (top, points) = (ceiling(most), series.iter().map(|series| series.values.len()).max().unwrap_or(0));
-    let mut svg = frame(title, HEIGHT, top);
-    let (width, height) = (WIDTH - LEFT - 16.0, HEIGHT - TOP - BOTTOM);
+pub(super) fn lines(title: &str, axis: &[String], filled: bool, series: &[Series]) -> Picture {
+    let top = ceiling(series.iter().map(Series::most).fold(0.0, f64::max));
+    let points = series.iter().map(|series| series.values.len()).max().unwrap_or(0).max(2) - 1;
+    let said =
+        |one: &Series| format!("{}: at most {}", short(&one.name, 40), crate::explain::words::number(one.most()));
+    let description = series.iter().map(said).collect::<Vec<_>>().join("; ");
+    let mut picture = Picture::framed(title, "", &description, top);
+    let (width, height, ground) = (RIGHT - LEFT, HEIGHT - TOP - BOTTOM, HEIGHT - BOTTOM);
     for (index, Series { name, values }) in series.iter().enumerate() {
         let color = color(index);
+        let x = |at: usize| LEFT + width * at as f64 / points as f64;
         let mut path = String::new();
         for (at, value) in values.iter().enumerate() {
-            let x = LEFT + width * at as f64 / (points.max(2) - 1) as f64;
             let y = TOP + height * (1.0 - value / top);
-            let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { "M" } else { "L" });
+            let _ = write!(path, "{}{:.1} {y:.1}", if path.is_empty() { "M" } else { "L" }, x(at));
         }
         if filled && index == 0 && !path.is_empty() {
-            let last = LEFT + width * (values.len() - 1) as f64 / (points.max(2) - 1) as f64;
-            let ground = TOP + height;
-            let _ =
-                write!(svg, r#"<path d="{path}L{last:.1} {ground}L{LEFT} {ground}Z" fill="{color}" opacity=".2"/>"#);
+            let last = x(values.len() - 1);
+            let area = format!("{path}L{last:.1} {ground}L{LEFT} {ground}Z");
+            let _ = writeln!(picture, r#"<path d="{area}" fill="{color}" opacity=".2"/>"#);
         }
-        let _ = write!(svg, r#"<path d="{path}" fill="none" stroke="{color}" stroke-width="1.5"/>"#);
-        let x = WIDTH - 16.0 - 130.0 * (series.len() - 1 - index) as f64;
-        let _ = write!(
-            svg,
-            r#"<text x="{x}" y="16" text-anchor="end" style="fill:{color}">{}</text>"#,
+        let _ = writeln!(picture, r#"<path d="{path}" fill="none" stroke="{color}" stroke-width="1.5"/>"#);
+        let _ = writeln!(
+            picture,
+            r#"<text x="{}" y="24" text-anchor="end" style="fill:{color}">{}</text>"#,
+            RIGHT - 130.0 * (series.len() - 1 - index) as f64,
             escaped(&short(name, 16))
         );
     }
     for (index, words) in axis.iter().enumerate() {
         let (x, anchor) = match index {
             0 => (LEFT, "start"),
-            _ if index + 1 == axis.len() => (WIDTH - 16.0, "end"),
+            _ if index + 1 == axis.len() => (RIGHT, "end"),
             _ => (LEFT + width * index as f64 / (axis.len() - 1) as f64, "middle"),
         };
-        let _ =
-            write!(svg, r#"<text x="{x:.1}" y="{}" text-anchor="{anchor}">{}</text>"#, HEIGHT - 8.0, escaped(words));
+        picture.words(x, HEIGHT - 8.0, anchor, words);
     }
-    svg + "</svg>"
+    picture
 }
 
 /// Upright bars, each above its words.
-pub(super) fn columns(title: &str, bars: &[(String, f64)]) -> String {
+pub(super) fn columns(title: &str, bars: &[(String, f64)]) -> Picture {
     let top = ceiling(bars.iter().map(|(_, value)| *value).fold(0.0, f64::max));
-    let mut svg = frame(title, HEIGHT, top);
-    let (width, height) = ((WIDTH - LEFT - 16.0) / bars.len().max(1) as f64, HEIGHT - TOP - BOTTOM);
+    let description = bars.iter().map(|(words, value)| format!("{words}: {value}")).collect::<Vec<_>>().join("; ");
+    let mut picture = Picture::framed(title, "", &description, top);
+    let (width, height) = ((RIGHT - LEFT) / bars.len().max(1) as f64, HEIGHT - TOP - BOTTOM);
     for (index, (words, value)) in bars.iter().enumerate() {
         let (x, tall) = (LEFT + width * index as f64, height * value / top);
-        let _ = write!(
-            svg,
-            r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{tall:.1}" fill="{}"/><text x="{:.1}" y="{}" text-anchor="middle">{}</text>"#,
-            x + width * 0.1,
-            TOP + height - tall,
-            width * 0.8,
-            color(0),
-            x + width / 2.0,
-            HEIGHT - 8.0,
-            escaped(words)
-        );
+        picture.bar((x + width * 0.1, HEIGHT - BOTTOM - tall), (width * 0.8, tall), 0);
+        picture.words(x + width / 2.0, HEIGHT - 8.0, "middle", words);
     }
-    svg + "</svg>"
+    picture
 }
 
 /// A row for each bar: its words, a bar of the whole with a part in another colour, and its number.
-pub(super) fn rows(title: &str, bars: &[(String, f64, f64)]) -> String {
+pub(super) fn rows(title: &str, bars: &[(String, f64, f64)]) -> Picture {
     let most = bars.iter().map(|(_, whole, _)| *whole).fold(1.0, f64::max);
-    let height = TOP + ROW * bars.len() as f64 + 8.0;
-    let mut svg = opening(title, height);
+    let said = |(words, whole, part): &(String, f64, f64)| match part {
+        0.0 => format!("{words}: {whole}"),
+        _ => format!("{words}: {part} of {whole}"),
+    };
+    let description = bars.iter().map(said).collect::<Vec<_>>().join("; ");
+    let mut picture = Picture::new(TOP + ROW * bars.len() as f64 + 8.0, title, "", &description);
     let (left, width) = (230.0, WIDTH - 230.0 - 90.0);
     for (index, (words, whole, part)) in bars.iter().enumerate() {
         let y = TOP + ROW * index as f64;
-        let _ = write!(
-            svg,
-            r#"<text x="{}" y="{}" text-anchor="end">{}</text><rect x="{left}" y="{y}" width="{:.1}" height="16" fill="{}"/><rect x="{left}" y="{y}" width="{:.1}" height="16" fill="{}"/><text x="{:.1}" y="{}">{whole}</text>"#,
-            left - 8.0,
-            y + 13.0,
-            escaped(&short(words, 32)),
-            width * whole / most,
-            color(0),
-            width * part / most,
-            color(1),
-            left + width * whole / most + 6.0,
-            y + 13.0,
-        );
+        picture.words(left - 8.0, y + 13.0, "end", &short(words, 32));
+        picture.bar((left, y), (width * whole / most, 16.0), 0);
+        picture.bar((left, y), (width * part / most, 16.0), 1);
+        picture.words(left + width * whole / most + 6.0, y + 13.0, "start", &whole.to_string());
     }
-    svg + "</svg>"
+    picture
 }
 
-/// Pictures of [`lines`] in one, one below the other.
-pub(super) fn stacked(pictures: &[String]) -> String {
-    let height = HEIGHT + 12.0;
-    let mut svg =
-        format!(r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {}">"#, height * pictures.len() as f64);
-    for (index, picture) in pictures.iter().enumerate() {
-        let place = format!(r#"<svg y="{}" height="{HEIGHT}" "#, height * index as f64);
-        svg.push_str(&picture.replacen("<svg ", &place, 1));
+/// Pictures in one, one below the other.
+pub(super) fn stacked(pictures: &[Picture]) -> String {
+    if let [picture] = pictures {
+        return picture.to_string();
     }
-    svg + "</svg>"
+    let height = pictures.iter().map(|picture| picture.height + 12.0).sum::<f64>();
+    let mut svg = format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\">\n");
+    let mut y = 0.0;
+    for picture in pictures {
+        let place = format!(r#"<svg y="{y}" height="{}" "#, picture.height);
+        svg.push_str(&picture.to_string().replacen("<svg ", &place, 1));
+        y += picture.height + 12.0;
+    }
+    svg + "</svg>\n"
 }
 
 fn color(index: usize) -> &'static str {
     COLORS.get(index % COLORS.len()).copied().unwrap_or("gray")
 }
 
-/// The start of a picture of this height, with its title.
-fn opening(title: &str, height: f64) -> String {
-    let title = escaped(title);
-    format!(
-        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{title}" font-family="system-ui,sans-serif" font-size="12"><style>text{{fill:#57606a}}@media(prefers-color-scheme:dark){{text{{fill:#b1bac4}}}}</style><text x="0" y="16" font-size="14" font-weight="600">{title}</text>"#
-    )
-}
-
-/// The start of a picture with a scale from 0 to the top.
-fn frame(title: &str, height: f64, top: f64) -> String {
-    let mut svg = opening(title, height);
-    for step in 0..=4 {
-        let part = f64::from(step) / 4.0;
-        let y = TOP + (height - TOP - BOTTOM) * (1.0 - part);
-        let number = crate::explain::words::number(top * part);
-        let _ = write!(
-            svg,
-            r##"<path d="M{LEFT} {y}H{}" stroke="#8c959f" opacity=".4"/><text x="{}" y="{}" text-anchor="end">{number}</text>"##,
-            WIDTH - 16.0,
-            LEFT - 6.0,
-            y + 4.0
-        );
-    }
-    svg
-}
-
 /// The next number that is easily divided by four.
-fn ceiling(most: f64) -> f64 {
+pub(super) fn ceiling(most: f64) -> f64 {
     if most <= 0.0 {
         return 1.0;
     }
@@ -195,8 +258,9 @@ mod tests {
     #[test]
     fn nothing_to_draw_is_a_picture_too_and_no_text_is_markup() {
         let empty = Series { name: "<script>".to_owned(), values: Vec::new() };
-        for svg in [lines("\"", &[], true, &[empty]), columns("a", &[]), rows("a", &[])] {
-            assert!(svg.ends_with("</svg>") && !svg.contains("NaN") && !svg.contains("<script"), "{svg}");
+        for picture in [lines("\"", &[], true, &[empty]), columns("a", &[]), rows("a", &[])] {
+            let svg = picture.to_string();
+            assert!(svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("<script"), "{svg}");
         }
         assert_eq!(escaped("a<b>&'\"\u{1b}"), "a&lt;b&gt;&amp;&#39;&quot;\u{fffd}");
     }

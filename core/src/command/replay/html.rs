@@ -43,9 +43,9 @@ pub(super) fn page(report: &Report) -> String {
         };
         (format!("{from}{}", if group.from == group.to { "" } else { "+" }), group.clients as f64)
     });
-    html.push_str(&svg::columns("Clients by the number of their requests", &groups.collect::<Vec<_>>()));
+    let _ = write!(html, "{}", svg::columns("Clients by the number of their requests", &groups.collect::<Vec<_>>()));
     let busiest: Vec<_> = report.busiest.iter().map(|busy| (busy.client.clone(), busy.requests as f64, 0.0)).collect();
-    html.push_str(&svg::rows("Clients with the most requests", &busiest));
+    let _ = write!(html, "{}", svg::rows("Clients with the most requests", &busiest));
     report.candidates.iter().for_each(|trial| section(&mut html, report, trial));
     html
 }
@@ -64,12 +64,12 @@ fn over_time(html: &mut String, report: &Report) {
         values: denied(index).map(|(_, denied)| denied as f64).collect(),
     }));
     let every = time(report.timeline.width_ms as f64);
-    html.push_str(&svg::lines(&format!("Requests and denials in {every}"), &axis, true, &series));
+    let _ = write!(html, "{}", svg::lines(&format!("Requests and denials in {every}"), &axis, true, &series));
     let share = report.candidates.iter().enumerate().map(|(index, trial)| Series {
         name: trial.limits.clone(),
         values: denied(index).map(|(span, denied)| denied as f64 * 100.0 / span.requests.max(1) as f64).collect(),
     });
-    html.push_str(&svg::lines("Denied, in percent", &axis, false, &share.collect::<Vec<_>>()));
+    let _ = write!(html, "{}", svg::lines("Denied, in percent", &axis, false, &share.collect::<Vec<_>>()));
 }
 
 fn section(html: &mut String, report: &Report, trial: &Trial) {
@@ -86,7 +86,7 @@ fn section(html: &mut String, report: &Report, trial: &Trial) {
         html.push_str("<p>Nobody is denied.</p>\n");
         return;
     }
-    html.push_str(&svg::rows("Clients denied most, of all their requests", &bars));
+    let _ = write!(html, "{}", svg::rows("Clients denied most, of all their requests", &bars));
     let rows = trial.top.iter().map(|denied| {
         let numbers = [denied.requests, denied.denied].map(|value| number(value as f64));
         let [requests, count] = numbers;
