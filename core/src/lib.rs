@@ -48,6 +48,8 @@ mod reply_queue;
 mod space_saving;
 mod store;
 #[cfg(feature = "remote")]
+mod stripe;
+#[cfg(feature = "remote")]
 mod tally;
 mod time;
 #[cfg(feature = "tower")]

@@ -46,6 +46,7 @@ pub(crate) fn rows() -> Vec<Row> {
         rows.push(beside_the_bucket(&format!("sliding-log, full, max {max}"), None, &limit));
     }
     rows.push(three_checks());
+    rows.push(counted());
     rows
 }
 
@@ -79,6 +80,20 @@ fn three_checks() -> Row {
         CALLS
     };
     duel("three checks in one decision", Some(2.5), 15, "one check", || ask(&checks), || ask(&checks[..1]))
+}
+
+/// A limiter whose metrics are read, beside one that counts nothing.
+fn counted() -> Row {
+    let (counted, plain) = (Limiter::new(Memory::new()), Limiter::new(Memory::new()));
+    let _ = counted.metrics();
+    let bucket = bucket();
+    let ask = |limiter: &Limiter| {
+        for _ in 0..CALLS {
+            let _ = black_box(&limiter.limit_sync(black_box(&bucket), black_box(HOT)));
+        }
+        CALLS
+    };
+    duel("metrics are read, hot key", None, 31, "metrics are not read", || ask(&counted), || ask(&plain))
 }
 
 /// The names of the types.

@@ -57,6 +57,28 @@ pub(super) trait Words {
         self.set(at, value);
     }
 
+    /// Changes words, once the old values of all that differ are noted, and lets that stand.
+    #[inline]
+    fn put_all<const COUNT: usize>(&self, changes: [(usize, u64); COUNT]) {
+        let mut noted = self.index(NOTED);
+        for (at, value) in changes {
+            let old = self.get(at);
+            if old != value {
+                debug_assert!(noted < MOST, "each change is committed before there are more");
+                self.set(JOURNAL + 2 * noted, at as u64);
+                self.set(JOURNAL + 2 * noted + 1, old);
+                noted += 1;
+            }
+        }
+        compiler_fence(Ordering::SeqCst);
+        self.set(NOTED, noted as u64);
+        compiler_fence(Ordering::SeqCst);
+        for (at, value) in changes {
+            self.set(at, value);
+        }
+        self.commit();
+    }
+
     /// Lets what was changed stand.
     #[inline]
     fn commit(&self) {

@@ -204,7 +204,8 @@ impl Table {
     }
 
     /// Decides one check of a few numbers.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as its caller")]
+    #[inline(always)]
     pub(crate) fn decide_small<R: Algorithm<State: Small + Stored>>(
         &self,
         algorithm: &R,

@@ -64,8 +64,8 @@ const MOST_SHARDS: usize = 64;
 const ENTRIES_PER_SHARD: usize = 4096;
 /// One in so many entries is for those who find no place of their own.
 const SHARED: usize = 8;
-/// Of four slots at most three are taken.
-const MOST_TAKEN: (usize, usize) = (3, 4);
+/// Of 25 slots at most 19 are taken. In a table that is as full as it gets, two in 100,000 entries then find no slot.
+const MOST_TAKEN: (usize, usize) = (19, 25);
 const FEWEST_BUCKETS: usize = 16;
 const FEWEST_BLOCKS: usize = 8192;
 
@@ -125,12 +125,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_million_entries_take_64_bytes_each() {
+    fn a_million_entries_take_less_than_64_bytes_each() {
         let plan = Plan::of(1_000_000);
         assert_eq!(plan.shards, 64);
         assert!(plan.own * plan.shards + plan.lanes * plan.shards >= 999_000);
         let bytes = plan.backed_words() * 8;
-        assert!(bytes < 65_000_000, "{bytes}");
+        assert!(bytes < 64_000_000, "{bytes}");
     }
 
     #[test]

@@ -150,11 +150,13 @@ impl Shard<'_> {
         let at = self.rest_at(Array::Own, slot);
         let mut numbers = Few::default();
         state.write(&mut numbers);
-        for (number, word) in numbers.0.into_iter().enumerate() {
-            self.change(at + NUMBERS + number, word);
-        }
-        self.change(at + DRAIN, drain.to_word());
-        self.commit();
+        let [first, second, third] = numbers.0;
+        self.put_all([
+            (at + DRAIN, drain.to_word()),
+            (at + NUMBERS, first),
+            (at + NUMBERS + 1, second),
+            (at + NUMBERS + 2, third),
+        ]);
     }
 
     /// Puts a word that may be the same.
