@@ -83,7 +83,7 @@ impl Player {
             limiter: Limiter::new(Memory::new()),
             outgoing: outgoing(case),
             cost: or(&case["options"]["cost"], 1),
-            max_wait: case["options"]["maxWait"].as_u64().map(|millis| millis * 1000),
+            max_wait: case["options"]["maxWaitMs"].as_u64().map(|millis| millis * 1000),
             now: number(&vectors["now"]) * 1000,
         }
     }

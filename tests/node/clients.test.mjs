@@ -94,13 +94,6 @@ const CLIENTS = {
   },
 }
 
-const NAMES = { maxWait: 'maxWaitMs', backoff: 'backoffMs', maxBackoff: 'maxBackoffMs' }
-
-/** The options of a case, as Node names them. */
-function optionsOf(options) {
-  return Object.fromEntries(Object.entries(options).map(([name, value]) => [NAMES[name] ?? name, value]))
-}
-
 async function outcome(send, { method = 'GET', body, want }) {
   try {
     return await send(method, want === 'unreachable' ? nowhere : url, body)
@@ -122,7 +115,7 @@ for (const [name, client] of Object.entries(CLIENTS)) {
         context.mock.method(Math, 'random', () => 0)
         const clock = new Clock(vectors.now)
         const limiter = new Limiter({ clock })
-        const send = client({ limits, limiter, ...optionsOf(options) })
+        const send = client({ limits, limiter, ...options })
         for (const asked of requests) {
           clock.advance(asked.advance ?? 0)
           replies = [...(asked.replies ?? [])]
@@ -169,8 +162,8 @@ test('options that are refused', () => {
     [{ retries: -1 }, 'retries must be a whole number from 0 to 100, got -1'],
     [{ retries: '2' }, 'retries must be a number, got "2"'],
     [{ retryMethods: [''] }, 'retryMethods must hold methods, got ""'],
-    [{ backoffMs: NaN }, 'backoffMs must be at least 0, and at most 100 years, got NaN'],
-    [{ maxWaitMs: Infinity }, 'maxWaitMs must be at least 0, and at most 100 years, got Infinity'],
+    [{ backoffMs: NaN }, 'backoffMs must be at least 0 milliseconds, and at most 100 years, got NaN'],
+    [{ maxWaitMs: Infinity }, 'maxWaitMs must be at least 0 milliseconds, and at most 100 years, got Infinity'],
     [{ maxWaitMs: 'soon' }, 'maxWaitMs must be a number, got "soon"'],
     [{ key: 'host' }, 'key must be a function, got "host"'],
     [{ retrys: 2 }, 'retrys is not an option of a rate limit (did you mean retries?)'],

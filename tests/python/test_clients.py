@@ -8,6 +8,7 @@ import json
 import random
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
@@ -145,13 +146,18 @@ def with_aiohttp(limits: Any, options: Any) -> tuple[Send, Callable[[], Any]]:
 
 CLIENTS = [with_httpx, with_httpx_async, with_requests, with_aiohttp]
 UNREACHABLE = (httpx.ConnectError, requests.ConnectionError, aiohttp.ClientConnectorError)
-NAMES = {"maxWait": "max_wait", "retryMethods": "retry_methods", "maxBackoff": "max_backoff"}
-MILLIS = {"maxWait", "backoff", "maxBackoff"}
+NAMES = {
+    "maxWaitMs": "max_wait",
+    "retryMethods": "retry_methods",
+    "maxBackoffMs": "max_backoff",
+    "backoffMs": "backoff",
+}
 
 
-def options_of(case: Any, limiter: Limiter) -> dict[str, Any]:
-    given = {NAMES.get(name, name): at / 1000 if name in MILLIS else at for name, at in case["options"].items()}
-    return {"limiter": limiter, **given}
+def options_of(case: Any) -> dict[str, Any]:
+    """The options of a case, as Python names them: times in seconds."""
+    options = case["options"].items()
+    return {NAMES.get(name, name): at / 1000 if name.endswith("Ms") else at for name, at in options}
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -167,7 +173,7 @@ def test_scenarios(client: Any, case: Any, server: Server, monkeypatch: pytest.M
 
 
 async def play(client: Any, case: Any, server: Server, clock: Clock, limiter: Limiter) -> None:
-    send, close = client(case["limits"], options_of(case, limiter))
+    send, close = client(case["limits"], {"limiter": limiter, **options_of(case)})
 
     async def outcome(request: Any) -> Any:
         url = "http://127.0.0.1:1/" if request["want"] == "unreachable" else server.url
@@ -300,11 +306,9 @@ def test_judged() -> None:
 
     assert VECTORS["judged"]
     for case in VECTORS["judged"]:
-        names = {"maxBackoff": "max_backoff"}
-        options = {names.get(name, name): value for name, value in case["options"].items()}
         reply, want = case["reply"], case["want"]
         remaining, stop_ms, retry_in_ms = _Outgoing(
-            [Limit.from_dict(limit) for limit in case["limits"]], **options
+            [Limit.from_dict(limit) for limit in case["limits"]], **options_of(case)
         ).judge(
             reply["status"],
             list(reply["headers"].items()),
@@ -327,8 +331,9 @@ def test_judged() -> None:
         ({"retries": "2"}, 'retries must be a number, got "2"'),
         ({"retry_methods": [""]}, 'retry_methods must hold methods, got ""'),
         ({"retry_methods": ["a\0"]}, "retry_methods must hold methods"),
-        ({"backoff": float("nan")}, "backoff must be at least 0, and at most 100 years, got nan"),
-        ({"max_wait": float("inf")}, "max_wait must be at least 0"),
+        ({"backoff": float("nan")}, "backoff must be at least 0 seconds, and at most 100 years, got nan"),
+        ({"max_wait": float("inf")}, "max_wait must be at least 0 seconds, and at most 100 years, got inf"),
+        ({"max_wait": timedelta(seconds=-1)}, "max_wait must be at least 0 seconds, and at most 100 years, got -1"),
         ({"max_wait": "soon"}, 'max_wait must be a number, got "soon"'),
         ({"key": "host"}, "key must be a function of a request, got 'host'"),
         ({"limiter": None}, "limiter must be"),

@@ -20,7 +20,7 @@ type Parts = (Vec<(usize, u64)>, Option<u64>, Option<u64>);
 
 #[pymethods]
 impl Outgoing {
-    /// Takes limits, and options by name; times are milliseconds.
+    /// Takes limits, and options by name; times are seconds.
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "as it is extracted")]
     #[pyo3(signature = (limits, /, **options))]

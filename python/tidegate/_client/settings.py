@@ -61,14 +61,14 @@ class Settings:
         self.store = store_of(limiter)
         self.limits = list(Definitions("limits", limits, name or "outgoing").checked)
         self.key, self.cost = key, cost
-        self.max_wait = max_wait.total_seconds() if isinstance(max_wait, timedelta) else max_wait
+        self.max_wait = _seconds(max_wait)
         self.engine = _Outgoing(
             self.limits,
             retries=retries,
             retry_methods=retry_methods,
-            backoff=_millis(backoff),
-            max_backoff=_millis(max_backoff),
-            max_wait=_millis(max_wait),
+            backoff=_seconds(backoff),
+            max_backoff=_seconds(max_backoff),
+            max_wait=self.max_wait,
         )
         # What one response raises to stop all callers.
         self.stopping: list[Limit] = [STOP, *(self.limits[index] for index in self.engine.observed)]
@@ -77,7 +77,5 @@ class Settings:
 STOP = _Outgoing.stop()
 
 
-def _millis(given: float | timedelta | None) -> float | None:
-    seconds = given.total_seconds() if isinstance(given, timedelta) else given
-    # Of any other type the engine says what is wrong.
-    return seconds * 1000 if isinstance(seconds, int | float) and not isinstance(seconds, bool) else seconds
+def _seconds(given: float | timedelta | None) -> float | None:
+    return given.total_seconds() if isinstance(given, timedelta) else given

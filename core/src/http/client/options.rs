@@ -8,12 +8,13 @@ use crate::near::hint;
 /// The names of all options of [`Outgoing::from_fields`].
 pub const OUTGOING_OPTIONS: [&str; 5] = ["retries", "retryMethods", "backoff", "maxBackoff", "maxWait"];
 
-/// The longest time of an option in milliseconds: 100 years.
-const LONGEST: f64 = 3_155_760_000_000.0;
+/// The longest time of an option in seconds: 100 years.
+const LONGEST: f64 = 3_155_760_000.0;
 
 impl Outgoing {
     /// Settings by their names, of which [`OUTGOING_OPTIONS`] lists all; one that is null is as if it were not given.
-    /// Times are in milliseconds, and their names may end in `Ms`. `retryMethods` is passed as one field for each method.
+    /// Times are in seconds, or in milliseconds where the name ends in `Ms`. `retryMethods` is passed as one field for each
+    /// method.
     ///
     /// - `retries`: how often a refused request is repeated, 0 unless given.
     /// - `retryMethods`: the methods that are, the idempotent ones unless given.
@@ -96,8 +97,11 @@ fn is_token(method: &str) -> bool {
     !method.is_empty() && method.len() <= 32 && method.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
+/// A time in milliseconds, of which an error shows what was given.
 fn time(name: &str, value: &Value) -> Result<f64, LimitError> {
-    number(name, value, LONGEST, "must be at least 0, and at most 100 years")
+    let (unit, units) = if name.ends_with("Ms") { (1.0, "milliseconds") } else { (1000.0, "seconds") };
+    let problem = format!("must be at least 0 {units}, and at most 100 years");
+    Ok(number(name, value, LONGEST * 1000.0 / unit, &problem)? * unit)
 }
 
 fn number(name: &str, value: &Value, most: f64, problem: &str) -> Result<f64, LimitError> {

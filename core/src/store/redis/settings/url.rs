@@ -1,7 +1,9 @@
 //! A store's URL, taken apart, and the only way in which one is ever shown.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 
 use crate::error::LimitError;
@@ -284,14 +286,6 @@ fn host_and_port(text: &str, port: u16) -> Option<Node> {
 
 /// Text with its percent signs taken for what they stand for.
 fn decoded(text: &str) -> Result<String, String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, others @ ..] = rest {
-        let pair = others.get(..2).and_then(|pair| str::from_utf8(pair).ok());
-        let byte = pair.filter(|pair| pair.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        let byte = byte.and_then(|byte| u8::from_str_radix(byte, 16).ok()).filter(|_| *first == b'%');
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &others[2..] } else { others };
-    }
-    String::from_utf8(bytes).map_err(|_| "must be UTF-8 where it is percent-encoded".to_owned())
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.map(Cow::into_owned).map_err(|_| "must be UTF-8 where it is percent-encoded".to_owned())
 }
