@@ -8,6 +8,7 @@ from typing import Any
 
 from .._loop import sleep
 from .._tidegate import Limiter
+from .._web.store import Store
 from .exchange import Call, exchange
 from .settings import Settings
 
@@ -16,7 +17,7 @@ __all__ = ["run", "run_async"]
 
 def run(settings: Settings, call: Call) -> Any:
     """Takes a request through the limits, and returns its response."""
-    limiter = settings.store._asked.sync
+    limiter = settings.store.limiter(False)
     steps = exchange(settings, call, limiter._clock)
     result, error = None, None
     while True:
@@ -36,7 +37,7 @@ def run(settings: Settings, call: Call) -> Any:
 
 async def run_async(settings: Settings, call: Call) -> Any:
     """The same without blocking the loop."""
-    limiter = settings.store._asked.aio
+    limiter = (Store.stand_in or settings.store).aio
     steps = exchange(settings, call, limiter._limiter._clock)
     result, error = None, None
     while True:

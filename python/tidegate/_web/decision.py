@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .._errors import LimitError, StoreError, TidegateError
+from .._aio import AsyncLimiter
+from .._errors import LimitError, StoreError
+from .._hold import Held
+from .._hold_async import AsyncHeld
 from .._tidegate import LimitInfo, _Plan
 from ..shadow import count_candidate, count_shadow
+from .drive import value_of
 from .failure import by_request
 from .guard import Guard, Part
 from .store import Store
 
-if TYPE_CHECKING:
-    from .._hold import Held
-    from .._hold_async import AsyncHeld
-
-__all__ = ["NO_LIMIT", "Decision", "decide", "decide_async"]
+__all__ = ["NO_LIMIT", "Decision", "decide"]
 
 # The engine's own answer where there is no limit.
 NO_LIMIT = LimitInfo(remaining=2**53 - 1, quota=2**53 - 1)
@@ -26,62 +26,39 @@ NO_LIMIT = LimitInfo(remaining=2**53 - 1, quota=2**53 - 1)
 _log = logging.getLogger("tidegate")
 
 
-def decide(store: Store, parts: Sequence[Part]) -> Decision:
-    """Decides in the caller's thread. There is at least one part."""
+async def decide(store: Store, parts: Sequence[Part], waits: bool) -> Decision:
+    """Decides without blocking the event loop, or in the caller's thread. There is at least one part."""
     plan = None
+    info = NO_LIMIT
+    limiter = store.limiter(waits)
     try:
-        plan = _planned(parts)
-        checks = parts[0].checks if plan is None else plan.checks
-        info = store.decide(checks) if checks else NO_LIMIT
-    except TidegateError as error:
-        return _undecided(store, parts, plan, error)
-    decision = Decision(store, parts, info, plan)
-    if plan is not None:
-        decision.count(plan)
-        if decision.holds:
-            if decision.blocked:
-                decision.close()
-            else:
-                decision.held = store.hold(info)
-    return decision
-
-
-async def decide_async(store: Store, parts: Sequence[Part]) -> Decision:
-    """Decides without blocking the event loop."""
-    if not store.shared:
-        return decide(store, parts)
-    plan = None
-    try:
-        plan = _planned(parts)
-        checks = parts[0].checks if plan is None else plan.checks
-        info = await store.decide_async(checks) if checks else NO_LIMIT
-    except TidegateError as error:
-        return _undecided(store, parts, plan, error)
-    decision = Decision(store, parts, info, plan)
-    if plan is not None:
-        decision.count(plan)
-        if decision.holds:
-            if decision.blocked:
-                await decision.close_async()
-            else:
-                decision.held, decision.loop = store.hold_async(info), asyncio.get_running_loop()
-    return decision
-
-
-def _planned(parts: Sequence[Part]) -> _Plan | None:
-    """The plan of a request, where it is more than the checks of its only part."""
-    if len(parts) == 1 and not parts[0].is_planned:
-        return None
-    return _Plan([(part.checks, part.shadow, part.candidate) for part in parts])
-
-
-def _undecided(store: Store, parts: Sequence[Part], plan: _Plan | None, error: TidegateError) -> Decision:
-    """The decision where nothing is enforced, so that a store that fails fails no request; else raises."""
-    if isinstance(error, LimitError):
+        checks: Sequence[Any] = parts[0].checks
+        if len(parts) > 1 or parts[0].is_planned:
+            plan = _Plan([(part.checks, part.shadow, part.candidate) for part in parts])
+            checks = plan.checks
+        if checks:
+            # Behind the factor of a check that is not enforced the engine has put ``True``.
+            is_one = len(checks) == 1 and len(checks[0]) < 5
+            answer = limiter.limit(*checks[0]) if is_one else limiter.limit_all(checks)
+            info = answer if isinstance(answer, LimitInfo) else await answer
+    except LimitError as error:
         raise by_request(error, any(callable(part.guard.cost) for part in parts)) from error.__cause__
-    if plan is None or plan.enforces or not isinstance(error, StoreError):
-        raise error
-    return Decision(store, parts, NO_LIMIT, plan)
+    except StoreError:
+        # A store that fails fails no request where nothing is enforced.
+        if plan is None or plan.enforces:
+            raise
+        return Decision(store, parts, NO_LIMIT, plan)
+    decision = Decision(store, parts, info, plan)
+    if plan is not None:
+        decision.count(plan)
+    if decision.holds:
+        if decision.blocked:
+            await decision.end(waits)
+        elif isinstance(limiter, AsyncLimiter):
+            decision.held, decision.loop = AsyncHeld._of(limiter, info), asyncio.get_running_loop()
+        else:
+            decision.held = Held._of(limiter, info)
+    return decision
 
 
 class Decision:
@@ -127,6 +104,16 @@ class Decision:
         place = None if self._plan is None else self._plan.deciding(self.receipt)
         return self.parts[place or 0]
 
+    async def tell_shadowed(self, request: Any) -> None:
+        """Calls ``on_blocked`` for denials of limits in shadow mode. What it returns has no effect."""
+        for guard, info in self.shadowed:
+            await value_of(guard.on_blocked(request, info))
+
+    async def response(self, request: Any) -> Any:
+        """The response that ``on_blocked`` makes to a denied request, ``None`` where there is none."""
+        on_blocked = self.deciding.guard.on_blocked
+        return None if on_blocked is None else await value_of(on_blocked(request, self.info))
+
     def answer(self, guard: Guard[Any]) -> LimitInfo | None:
         """The answer of one guard's limits; ``None`` where it limits nothing."""
         for place, part in enumerate(self.parts):
@@ -137,7 +124,7 @@ class Decision:
         return None
 
     def settle(self, cost: int, guard: Guard[Any] | None = None) -> bool:
-        """Notes the actual cost, for ``close``: of one guard, or of all that were given a cost."""
+        """Notes the actual cost, for ``end``: of one guard, or of all that were given a cost."""
         if isinstance(cost, bool) or not isinstance(cost, int) or cost < 0:
             raise LimitError(f"cost must be a whole number and at least 0, got {cost!r}", "", "cost", repr(cost))
         found = False
@@ -148,7 +135,7 @@ class Decision:
         return found
 
     def refund(self, guard: Guard[Any] | None = None) -> None:
-        """Notes that the charges of one guard, or of all, are given back, for ``close``."""
+        """Notes that the charges of one guard, or of all, are given back, for ``end``."""
         for part in self.parts:
             part.refunded = part.refunded or guard is None or part.guard is guard
 
@@ -178,35 +165,21 @@ class Decision:
             return self._plan.costs(paid)
         return [check[2] if paid[0] is None else paid[0] for check in self.parts[0].checks]
 
-    def close(self) -> None:
-        """Settles in the caller's thread, once. A store that cannot is logged: the response is not at fault."""
-        if self.loop is not None and self.loop.is_running():
-            asyncio.run_coroutine_threadsafe(self.close_async(), self.loop)
+    async def end(self, waits: bool) -> None:
+        """Settles, once. A store that cannot is logged: the response is not at fault."""
+        is_here = waits or self.loop is None
+        if not is_here and self.loop is not None and self.loop.is_running():
+            asyncio.run_coroutine_threadsafe(self.end(True), self.loop)
             return
         costs = self.settlement()
         if costs is None:
             return
         try:
-            if self.held is None or self.loop is not None:
-                self.store.settle(self.receipt if self.held is None else self.held._receipt, costs)
-            else:
+            if self.held is not None and is_here:
                 self.held.settle(costs)
-                self.held.release()
-        except StoreError as error:
-            _log.warning("a request could not be settled: %s", error)
-
-    async def close_async(self) -> None:
-        """Settles without blocking the event loop, once."""
-        costs = self.settlement()
-        if costs is None:
-            return
-        try:
-            if self.held is None:
-                await self.store.settle_async(self.receipt, costs)
-                return
-            self.held.settle(costs)
-            released = self.held.release()
-            if not isinstance(released, LimitInfo):
-                await released
+                await value_of(self.held.release())
+            else:
+                receipt = self.receipt if self.held is None else self.held._receipt
+                await value_of(self.store.limiter(waits).settle(receipt, costs))
         except StoreError as error:
             _log.warning("a request could not be settled: %s", error)

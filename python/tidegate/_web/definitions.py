@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from .._errors import LimitError
+from .._limits import Limits, SelectedLimits
 from .._tidegate import Limit
 
-__all__ = ["Definitions", "Written"]
+__all__ = ["Asked", "Definitions", "Documented", "Written"]
 
 Written: TypeAlias = str | Limit | Mapping[str, object]
 """One limit as a user writes it; a text may hold several, with ``;`` between them."""
+
+Asked: TypeAlias = tuple[Limit, str, int, float]
+"""A limit, its actor, the cost and the factor."""
 
 # Places whose limits are kept compiled; programs have few.
 MOST_PLACES = 4096
@@ -66,18 +70,43 @@ class Definitions:
         """The limits of a place with this name."""
         if not self.derives:
             return self._named
-        known = self._by_place.get(place)
-        return self._made(place) if known is None else known
-
-    def _made(self, place: str) -> tuple[Limit, ...]:
-        if len(self._by_place) >= MOST_PLACES:
-            self._by_place.clear()
-        limits = self._by_place[place] = (*self._named, *self._read(place))
+        limits = self._by_place.get(place)
+        if limits is None:
+            if len(self._by_place) >= MOST_PLACES:
+                self._by_place.clear()
+            limits = self._by_place[place] = (*self._named, *self._read(place))
         return limits
+
+    def checks(self, place: str, actor: str, cost: int, factor: float) -> list[Asked]:
+        """The checks of an actor at a place."""
+        return [(limit, actor, cost, factor) for limit in self.of(place)]
 
     def __str__(self) -> str:
         texts = self._texts.replace("; ", ", ") if self.derives else ""
         return ", ".join(filter(None, [*(limit.key for limit in self._named), texts]))
+
+
+class Documented:
+    """The limits of a document, which depend on the actor and may change."""
+
+    derives = False
+
+    def __init__(self, document: Limits | SelectedLimits) -> None:
+        self._document = document
+        self.checked = self.of("")
+        self.holds = any(limit._holds for limit in self.checked)
+
+    def of(self, _place: str) -> tuple[Limit, ...]:
+        """The limits, as they stand now."""
+        return tuple(self._document.values())
+
+    def checks(self, _place: str, actor: str, cost: int, factor: float) -> list[Asked]:
+        """The checks of an actor."""
+        found = self._document._found(actor)
+        return [(limit, actor, cost, factor if scale == 1 else factor * scale) for limit, scale in found]
+
+    def __str__(self) -> str:
+        return ", ".join(self._document)
 
 
 def _listed(field: str, limits: Written | Sequence[Written]) -> Sequence[Written]:

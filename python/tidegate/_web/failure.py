@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from .._errors import LimitError, StoreError, TidegateError
 from .._tidegate import _request_error, _request_error_parts
+from .drive import value_of
 
-__all__ = ["RequestError", "adopted", "asked", "asked_async", "by_request", "invalid", "translated"]
+__all__ = ["RequestError", "adopted", "asked", "by_request", "invalid", "translated"]
 
 E = TypeVar("E", bound=TidegateError)
 
@@ -49,27 +50,16 @@ def by_request(error: LimitError, has_chosen_cost: bool) -> LimitError:
     return invalid(error, kind)
 
 
-def asked(function: Callable[[Any], Any], request: Any, kind: str) -> Any:
+async def asked(function: Callable[[Any], Any], request: Any, kind: str) -> Any:
     """The key or cost of a request. One that a function cannot read is the client's mistake."""
     try:
-        return function(request)
+        return await value_of(function(request))
     except Exception as error:
-        raise _own(error, kind) from error
-
-
-async def asked_async(function: Callable[[Any], Any], request: Any, kind: str) -> Any:
-    """The same of a function that may be a coroutine function."""
-    try:
-        value = function(request)
-        return await value if hasattr(value, "__await__") else value
-    except Exception as error:
-        raise _own(error, kind) from error
-
-
-def _own(error: Exception, kind: str) -> Exception:
-    """The error to raise: libraries that validate have a class of this name, and nearly all derive it of ValueError."""
-    is_invalid = isinstance(error, ValueError) or type(error).__name__.endswith("ValidationError")
-    return invalid(error, kind) if is_invalid and not isinstance(error, TidegateError) else error
+        # Libraries that validate have a class of this name, and nearly all derive it of ValueError.
+        is_invalid = isinstance(error, ValueError) or type(error).__name__.endswith("ValidationError")
+        if not is_invalid or isinstance(error, TidegateError):
+            raise
+        raise invalid(error, kind) from error
 
 
 def adopted(exception: E, error: TidegateError) -> E:

@@ -7,8 +7,8 @@ from typing import Any
 from .._errors import ConfigurationError
 from .._tidegate import LimitInfo
 from .decision import Decision
+from .drive import run
 from .guard import Guard
-from .room import Room
 
 __all__ = ["Record", "unreleased"]
 
@@ -21,16 +21,20 @@ def unreleased(middleware: str) -> ConfigurationError:
 class Record:
     """The room of a request, and what was decided."""
 
-    __slots__ = ("room", "waits")
+    __slots__ = ("_decisions", "is_judged", "room", "waits")
 
-    room: Room[Any]
-    waits: bool
-    """A limit is charged by the response, or was given an actual cost."""
+    def __init__(self, room: Any) -> None:
+        self.room = room
+        self._decisions: list[Decision] = []
+        self.waits = False
+        """A limit is charged by the response, or was given an actual cost."""
+        self.is_judged = False
+        """It is known what the response is not charged for."""
 
     @property
     def decisions(self) -> list[Decision]:
         """The decisions, in the order in which they were made."""
-        raise NotImplementedError
+        return self._decisions
 
     def add(self, decision: Decision) -> None:
         """Keeps a decision; the headers show it, and the end of the response settles it."""
@@ -68,6 +72,11 @@ class Record:
             return self.decisions[0].info
         return [decision.info for decision in self.decisions]
 
+    @property
+    def latest(self) -> LimitInfo | None:
+        """The latest answer, ``None`` where nothing limited the request."""
+        return self.decisions[-1].info if self.decisions else None
+
     def settle(self, cost: int, guard: Guard[Any] | None = None) -> bool:
         """Notes the actual cost; false where no limit was given one."""
         found = False
@@ -83,18 +92,18 @@ class Record:
 
     def judge(self, status: int, response: Any) -> None:
         """Gives back what this response is not charged for."""
+        self.is_judged = True
         if self.waits:
             for decision in self.decisions:
                 decision.judge(status, response)
 
+    async def end(self, waits: bool) -> None:
+        """Settles what is known by now, without blocking the event loop or in the caller's thread."""
+        if self.waits:
+            for decision in self.decisions:
+                await decision.end(waits)
+
     def close(self) -> None:
         """Settles in the caller's thread what is known by now."""
         if self.waits:
-            for decision in self.decisions:
-                decision.close()
-
-    async def close_async(self) -> None:
-        """Settles without blocking the event loop."""
-        if self.waits:
-            for decision in self.decisions:
-                await decision.close_async()
+            run(self.end(False))

@@ -7,27 +7,23 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from .._errors import LimitError, TidegateError
+from .._errors import LimitError
 from .._http import Gate, GateOptions
 from .._tidegate import _Denials, _key_of
 from . import workers
-from .decision import Decision, decide, decide_async
-from .failure import invalid
+from .actors import actor_of
+from .decision import Decision, decide
+from .drive import run, value_of
+from .failure import asked, invalid
 from .frames import served
-from .guard import ASK, GuardOptions, unknown_option
+from .guard import ASK, Guard, GuardOptions, Limits, Part, unknown_option
 from .names import APP
 from .store import MEMORY, LimiterLike, store_of
 
 if TYPE_CHECKING:
-    if sys.version_info >= (3, 11):
-        from typing import Unpack
-    else:
-        from typing_extensions import Unpack
-
     from .._tidegate import Limit
-    from .guard import Guard, Part
 
 __all__ = ["Room", "on_loop"]
 
@@ -54,23 +50,29 @@ class Room(Generic[R]):
     keys: Mapping[str, Callable[[Room[R], R], object]] = {}
     """Names that ``key`` may have beside ``"ip"`` and ``"header:NAME"``."""
 
-    def __init__(self, limiter: LimiterLike = MEMORY, **options: Unpack[GateOptions]) -> None:
-        names = GateOptions.__annotations__.keys() - {"scope"}
-        unknown = options.keys() - names
+    guard_class: ClassVar[type[Guard[Any]]] = Guard
+
+    def __init__(self, limiter: LimiterLike = MEMORY, limits: Limits[Any] | None = None, **options: Any) -> None:
+        gate, guard = GateOptions.__annotations__.keys() - {"scope"}, GuardOptions.__annotations__.keys()
+        unknown = options.keys() - gate - guard
         if unknown:
-            raise unknown_option(
-                min(unknown), ["limiter", self.limits, *sorted(names | GuardOptions.__annotations__.keys())]
-            )
+            raise unknown_option(min(unknown), ["limiter", self.limits, *sorted(gate | guard)])
         self.store = store_of(limiter)
         made_inside = served()
-        options["scope"] = repr(self.store)
-        self.gate = Gate(**options)
+        self.gate = Gate(scope=repr(self.store), **{name: options[name] for name in gate & options.keys()})
         if made_inside:
             self.gate.report("limiter-per-request", made_inside)
         self.known: dict[tuple[Guard[R], str], Sequence[Limit]] = {}
         """The limits of guards that have been asked for a place."""
-        self._claimed: dict[tuple[Guard[R], str], bool] = {}
+        self.plans: dict[Any, Any] = {}
+        """The limits of routes, as a framework knows them."""
         self._denials = _Denials()
+        guarding = {name: options[name] for name in guard & options.keys()}
+        if limits is None and guarding:
+            name = min(guarding)
+            raise LimitError(f"{name} needs limits beside it", "", name, repr(guarding[name]))
+        self.default: Guard[R] | None = None if limits is None else self.guard(limits, **guarding)
+        """The limits of every request."""
 
     def lines(self, request: R, name: str) -> Sequence[str | bytes]:
         """All lines of a header, which is named in lower case."""
@@ -107,20 +109,16 @@ class Room(Generic[R]):
             raise LimitError(message, "", "key", repr(name)) from None
 
     @classmethod
-    def check(cls, guard: Guard[R]) -> None:
-        """Raises for a guard that this room cannot ask."""
+    def guard(cls, limits: Limits[Any], **options: Any) -> Any:
+        """Limits and their options, which have to be such as this room can ask."""
+        guard: Guard[R] = cls.guard_class(limits, **options)
         name = guard.key_name
         if name.startswith("header:"):
             if not _HEADER.fullmatch(name[7:].strip()):
                 raise LimitError(f"key must name a header behind header:, got {name!r}", "", "key", repr(name))
         elif name != "ip":
             cls.named(name)
-
-    @staticmethod
-    def refuse_options(options: Mapping[str, object]) -> None:
-        """Raises for options of limits where there are none."""
-        name = min(options)
-        raise LimitError(f"{name} needs limits beside it", "", name, repr(options[name]))
+        return guard
 
     def know(self, guard: Guard[R], place: str) -> Sequence[Limit]:
         """The limits of a guard at a place, as far as they are known without a request.
@@ -143,31 +141,64 @@ class Room(Generic[R]):
 
     def claim(self, guard: Guard[R], place: str) -> bool:
         """Reports a name that another guard has derived before; true where there is none."""
-        granted = self._claimed.get((guard, place))
-        if granted is None:
-            granted = self.store.names.claim(guard.name or place, guard.number)
-            if len(self._claimed) < MOST_KNOWN:
-                self._claimed[guard, place] = granted
-            if not granted:
-                self.gate.report("same-name-twice", guard.name or place)
+        granted = self.store.names.claim(guard.name or place, guard.number)
+        if not granted:
+            self.gate.report("same-name-twice", guard.name or place)
         return granted
 
-    def part(self, guard: Guard[R], request: R, place: str = APP, actor: object = ASK) -> Part | None:
+    def part(self, guard: Guard[R], request: R, place: str = APP) -> Part | None:
         """The checks of one guard, ``None`` where it does not limit this request."""
         limits = self.known.get((guard, place))
         if limits is None:
             limits = self.know(guard, place)
-        if guard.is_by_address and actor is ASK:
+        if guard.is_by_address:
             # Most guards.
             return guard.part_of_limits(self.client(request), limits, place)
-        return guard.part(request, self, place, actor)
+        if guard.is_async:
+            raise LimitError("a coroutine function needs an async view", "", "limits", "")
+        return run(self._asked(guard, request, place, ASK))
 
     async def part_async(self, guard: Guard[R], request: R, place: str = APP, actor: object = ASK) -> Part | None:
-        """The same for guards that may have coroutine functions."""
-        if guard.is_async:
-            self.know(guard, place)
-            return await guard.part_async(request, self, place, actor)
-        return self.part(guard, request, place, actor)
+        """The same for guards that may have coroutine functions.
+
+        An ``actor`` that was found elsewhere, as by a dependency of the framework, stands for the value of the key.
+        """
+        if guard.is_by_address and actor is ASK:
+            return self.part(guard, request, place)
+        self.know(guard, place)
+        return await self._asked(guard, request, place, actor)
+
+    async def _asked(self, guard: Guard[R], request: R, place: str, actor: object) -> Part | None:
+        if guard.skip is not None and await value_of(guard.skip(request)):
+            return None
+        limits = guard.static
+        if guard.limits is not None:
+            limits = guard.chosen(await value_of(guard.limits(request)))
+        key = (guard.key and await asked(guard.key, request, "key")) if actor is ASK else actor
+        cost = await asked(guard.cost, request, "unreadable") if callable(guard.cost) else guard.cost
+        factor = await value_of(guard.factor(request)) if callable(guard.factor) else guard.factor
+        if limits is None:
+            return None
+        if guard.static is None and limits.derives:
+            self.claim(guard, place)
+        if key is None:
+            actors = [self.actor(request, guard.key_name)]
+        elif isinstance(key, list | tuple):
+            actors = [self.client(request) if one is None else actor_of(one) for one in key]
+        else:
+            actors = [actor_of(key)]
+        checks, shadow, candidate = (
+            [] if one is None else [check for actor in actors for check in one.checks(place, actor, cost, factor)]
+            for one in (limits, guard.shadow, guard.candidate)
+        )
+        if not checks:
+            return None
+        if guard.is_shadow:
+            checks, shadow = [], checks
+        part = Part(guard, checks, place)
+        if shadow or candidate or any(check[0]._holds for check in checks):
+            part.shadow, part.candidate, part.is_planned = shadow, candidate, True
+        return part
 
     def tell_denied(self, decision: Decision) -> None:
         """Logs a denial, as long as there are not too many."""
@@ -188,25 +219,15 @@ class Room(Generic[R]):
         }
         _log.info("limit %r denied %r at %s%s", info.key, info.actor, place, more, extra=extra)
 
-    def failure(self, error: TidegateError) -> Exception:
-        """The exception of this framework for an error of a decision; the error itself where there is none."""
-        return error
-
     def decide(self, parts: Sequence[Part]) -> Decision:
         """Decides in the caller's thread. There is at least one part."""
-        if self.store.waits and on_loop():
-            self.gate.report("sync-on-event-loop")
-        try:
-            return decide(self.store, parts)
-        except TidegateError as error:
-            raise self.failure(error) from error.__cause__
+        return run(self.decided(parts, False))
 
-    async def decide_async(self, parts: Sequence[Part]) -> Decision:
-        """Decides without blocking the event loop."""
-        try:
-            return await decide_async(self.store, parts)
-        except TidegateError as error:
-            raise self.failure(error) from error.__cause__
+    async def decided(self, parts: Sequence[Part], waits: bool) -> Decision:
+        """Decides without blocking the event loop, or in the caller's thread."""
+        if not waits and self.store.waits and on_loop():
+            self.gate.report("sync-on-event-loop")
+        return await decide(self.store, parts, waits)
 
     def start(self) -> None:
         """Reports a store in memory under several workers; to be called in a worker, once."""

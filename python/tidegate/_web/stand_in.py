@@ -36,20 +36,7 @@ class _NoLimiter:
         pass
 
 
-class _NoAsyncLimiter:
-    """Limits nothing, in coroutines."""
-
-    async def limit(self, *_check: object) -> LimitInfo:
-        return NO_LIMIT
-
-    limit_all = limit
-
-    async def settle(self, *_charge: object) -> None:
-        pass
-
-
 class _NoStore:
-    """A store that is never asked."""
+    """A store that is never asked. What is there already is nothing to wait for."""
 
-    sync = _NoLimiter()
-    aio = _NoAsyncLimiter()
+    sync = aio = _NoLimiter()

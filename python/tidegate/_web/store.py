@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 from weakref import WeakValueDictionary
 
 from .._aio import AsyncLimiter
 from .._errors import LimitError
-from .._hold import Held
-from .._hold_async import AsyncHeld
-from .._tidegate import Limit, Limiter, LimitInfo, _Names
+from .._tidegate import Limit, Limiter, _Names
 
 __all__ = ["MEMORY", "OF_MIDDLEWARE", "LimiterLike", "Store", "store_of"]
 
-Planned: TypeAlias = tuple[Any, ...]
-"""A check as a limiter takes it."""
-
 LimiterLike: TypeAlias = "str | Limiter | AsyncLimiter | Store"
 """A limiter of either kind, or the URL of a store."""
-
 
 MEMORY = "memory://"
 """The store of an application that names none."""
@@ -55,40 +48,10 @@ class Store:
         self.names = _Names()
         """Names that limits as text have by their places."""
 
-    @property
-    def _asked(self) -> Store:
-        stand_in: Store | None = Store.stand_in
-        return self if stand_in is None else stand_in
-
-    def decide(self, checks: Sequence[Planned]) -> LimitInfo:
-        """Decides all checks in one call."""
-        limiter = self._asked.sync
-        return limiter.limit(*checks[0]) if _is_one(checks) else limiter.limit_all(checks)
-
-    async def decide_async(self, checks: Sequence[Planned]) -> LimitInfo:
-        """Decides all checks in one call."""
-        limiter = self._asked.aio
-        return await (limiter.limit(*checks[0]) if _is_one(checks) else limiter.limit_all(checks))
-
-    def peek(self, check: Planned) -> LimitInfo:
-        """The answer that a decision of one check would give."""
-        return self._asked.sync.peek(*check)
-
-    def hold(self, info: LimitInfo) -> Held:
-        """Renews the units that a call has taken until they are released."""
-        return Held._of(self._asked.sync, info)
-
-    def hold_async(self, info: LimitInfo) -> AsyncHeld:
-        """The same on the event loop."""
-        return AsyncHeld._of(self._asked.aio, info)
-
-    def settle(self, info: LimitInfo, costs: Sequence[int]) -> None:
-        """Makes of what a call was charged what was used."""
-        self._asked.sync.settle(info, costs)
-
-    async def settle_async(self, info: LimitInfo, costs: Sequence[int]) -> None:
-        """Makes of what a call was charged what was used."""
-        await self._asked.aio.settle(info, costs)
+    def limiter(self, waits: bool) -> Any:
+        """The limiter for callers that wait on an event loop, or for others. A store in memory has nobody wait."""
+        asked = Store.stand_in or self
+        return asked.aio if waits and self.shared else asked.sync
 
     def differing(self, limit: Limit) -> Limit | None:
         """An earlier definition with the same key that is another one."""
@@ -101,11 +64,6 @@ class Store:
 
     def __repr__(self) -> str:
         return repr(self.sync)
-
-
-def _is_one(checks: Sequence[Planned]) -> bool:
-    # Behind the factor of a check that is not enforced the engine has put ``True``.
-    return len(checks) == 1 and len(checks[0]) < 5
 
 
 _open: WeakValueDictionary[str, Store] = WeakValueDictionary()

@@ -5,23 +5,13 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from .._http import GateOptions
-from .decision import Decision
+from .guard import Guard
 from .record import Record
 from .room import Room
-from .store import MEMORY, LimiterLike
-
-if TYPE_CHECKING:
-    import sys
-
-    if sys.version_info >= (3, 11):
-        from typing import Unpack
-    else:
-        from typing_extensions import Unpack
 
 __all__ = ["EnvironRecord", "EnvironRoom", "Settled", "accept"]
 
@@ -31,20 +21,16 @@ R = TypeVar("R")
 class EnvironRecord(Record):
     """The decisions about one request."""
 
-    __slots__ = ("decisions",)
-
-    decisions: list[Decision]
+    __slots__ = ("seen",)
 
     def __init__(self, room: Room[Any]) -> None:
-        self.room = room
-        self.decisions = []
-        self.waits = False
+        super().__init__(room)
+        self.seen: set[Guard[Any]] = set()
+        """Guards that have been asked, or that do not apply."""
 
 
 # Werkzeug's ProxyFix keeps here what it has replaced.
 REPLACED = "werkzeug.proxy_fix.orig"
-
-
 # Proxies write a blank behind a comma.
 JOINED = re.compile(r",\S")
 
@@ -57,9 +43,9 @@ class EnvironRoom(Room[R]):
     environ: ClassVar[attrgetter[Mapping[str, Any]]]
     """The variables of a request."""
 
-    def __init__(self, limiter: LimiterLike = MEMORY, **options: Unpack[GateOptions]) -> None:
-        super().__init__(limiter, **options)
-        self._forwarded = _variable(self.gate.forwarded_header)
+    @cached_property
+    def _forwarded(self) -> str:
+        return _variable(self.gate.forwarded_header)
 
     def client(self, request: R) -> str:
         """The address that is limited by default, by the connection's other end as the server says."""

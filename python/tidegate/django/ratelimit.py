@@ -23,7 +23,8 @@ from .._tidegate import FixedWindow, LimitInfo
 from .._web.actors import Marked
 from .._web.django.failure import BadRequestError
 from .._web.django.room import DjangoGuard, project, user_of
-from .._web.django.serve import begin, decide, decide_async, find_user, rooms
+from .._web.django.serve import begin, decide, find_user, rooms
+from .._web.drive import driven
 from .._web.failure import RequestError, adopted
 from .._web.guard import Part
 
@@ -200,7 +201,7 @@ def get_usage(
         if part is None:
             return None
         room = project().room
-        info = room.decide([part]).info if increment else room.store.peek(part.checks[0])
+        info = room.decide([part]).info if increment else room.store.limiter(False).peek(*part.checks[0])
     return _usage(info, increment)
 
 
@@ -237,45 +238,26 @@ def ratelimit(
         inner, rules = getattr(fn, NAME, (None, ()))
         # What `functools.wraps` has carried over some other decorator is not directly below.
         rules = (rule, *rules) if block and inner is fn else (rule,)
-        wrapped: Any
-        if iscoroutinefunction(fn):
+        is_async = iscoroutinefunction(fn)
 
-            @functools.wraps(fn)
-            async def later(request: Any, *args: Any, **kwargs: Any) -> Any:
-                record = begin(request)
-                asked = [rule for rule in rules if rule.guard not in record.seen]
-                if asked:
-                    with _bad_requests():
-                        if any(rule.key in ("user", "user_or_ip") for rule in asked):
-                            await find_user(request, record)
-                        by_store = rooms(record, [rule.guard for rule in asked])
-                        limited = any(rule.denies(request) for rule in asked)
-                        if block:
-                            limited = limited or await decide_async(request, record, by_store, fn) is not None
-                        elif not limited and (part := _part(request, rule)):
-                            limited = (await project().room.decide_async([part])).blocked
-                    _tell(request, limited, block)
-                return await fn(request, *args, **kwargs)
+        async def limited(request: Any, *args: Any, **kwargs: Any) -> Any:
+            record = begin(request)
+            asked = [rule for rule in rules if rule.guard not in record.seen]
+            if asked:
+                with _bad_requests():
+                    if is_async and any(rule.key in ("user", "user_or_ip") for rule in asked):
+                        await find_user(request, record)
+                    by_store = rooms(record, [rule.guard for rule in asked])
+                    denies = any(rule.denies(request) for rule in asked)
+                    if block:
+                        denies = denies or await decide(request, record, by_store, fn, is_async) is not None
+                    elif not denies and (part := _part(request, rule)):
+                        denies = (await project().room.decided([part], is_async)).blocked
+                _tell(request, denies, block)
+            response = fn(request, *args, **kwargs)
+            return await response if is_async else response
 
-            wrapped = later
-        else:
-
-            @functools.wraps(fn)
-            def now(request: Any, *args: Any, **kwargs: Any) -> Any:
-                record = begin(request)
-                asked = [rule for rule in rules if rule.guard not in record.seen]
-                if asked:
-                    with _bad_requests():
-                        by_store = rooms(record, [rule.guard for rule in asked])
-                        limited = any(rule.denies(request) for rule in asked)
-                        if block:
-                            limited = limited or decide(request, record, by_store, fn) is not None
-                        elif not limited and (part := _part(request, rule)):
-                            limited = project().room.decide([part]).blocked
-                    _tell(request, limited, block)
-                return fn(request, *args, **kwargs)
-
-            wrapped = now
+        wrapped: Any = functools.wraps(fn)(driven(limited, is_async))
         # One that does not block is asked alone: the others are charged whatever it says.
         setattr(wrapped, NAME, (wrapped if block else None, rules))
         return wrapped
@@ -293,7 +275,7 @@ def _bad_requests() -> Iterator[None]:
 
 
 def _part(request: Any, rule: Rule) -> Part | None:
-    return rule.guard.part(request, project().room, rule.group)
+    return project().room.part(rule.guard, request, rule.group)
 
 
 def _tell(request: Any, limited: bool, block: bool) -> None:

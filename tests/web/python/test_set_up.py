@@ -340,4 +340,3 @@ def test_no_cache_grows_with_what_clients_send() -> None:
     assert len(room.known) <= 1
     assert len(room.store._definitions) <= 10_000
     assert len(client.app.guard._choices) <= 1024
-    assert len(room._claimed) <= 10_000

@@ -1,20 +1,30 @@
-"""Responses to requests that could not be decided."""
+"""Responses to requests that are denied, and to those that could not be decided."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
 from ..._errors import StoreError, TidegateError
+from ..._tidegate import LimitInfo
+from ..drive import value_of
 from ..failure import RequestError
 from .connection import Receive, Scope, Send
 from .room import AsgiRoom, accept
 
-__all__ = ["respond"]
+__all__ = ["POLICY_VIOLATION", "can_respond", "refuse", "respond"]
 
 TRY_AGAIN_LATER = 1013
 POLICY_VIOLATION = 1008
+
+
+async def refuse(room: AsgiRoom[Any], infos: LimitInfo | Sequence[LimitInfo], scope: Scope, send: Send) -> None:
+    """Sends a refusal of a request, or of a websocket that has not been accepted."""
+    refusal = room.gate.refusal(infos, accept(scope))
+    closing = POLICY_VIOLATION, "rate limit exceeded"
+    await _send(scope, send, refusal.status, refusal.raw_headers, refusal.body, closing)
 
 
 async def respond(room: AsgiRoom[Any], error: TidegateError, scope: Scope, receive: Receive, send: Send) -> None:
@@ -29,25 +39,30 @@ async def respond(room: AsgiRoom[Any], error: TidegateError, scope: Scope, recei
     if handler is not None:
         await _handled(handler, error, scope, receive, send)
         return
-    is_store = isinstance(error, StoreError)
-    prefix = ""
-    if scope["type"] == "websocket":
-        if "websocket.http.response" not in scope.get("extensions", {}):
-            code = TRY_AGAIN_LATER if is_store else POLICY_VIOLATION
-            reason = HTTPStatus.SERVICE_UNAVAILABLE if is_store else HTTPStatus.BAD_REQUEST
-            await send({"type": "websocket.close", "code": code, "reason": reason.phrase})
-            return
-        prefix = "websocket."
     if isinstance(error, RequestError):
         rejection = room.gate.rejection(error.kind, accept(scope))
         status, fields, body = rejection.status, rejection.raw_headers, rejection.body
+        closing = POLICY_VIOLATION, HTTPStatus.BAD_REQUEST.phrase
     else:
-        status, body = int(HTTPStatus.SERVICE_UNAVAILABLE), HTTPStatus.SERVICE_UNAVAILABLE.phrase.encode()
+        reason = HTTPStatus.SERVICE_UNAVAILABLE.phrase
+        status, body, closing = HTTPStatus.SERVICE_UNAVAILABLE.value, reason.encode(), (TRY_AGAIN_LATER, reason)
         fields = [(b"content-type", b"text/plain; charset=utf-8")]
-    fields = [*fields, (b"content-length", b"%d" % len(body))]
-    await send({"type": prefix + "http.response.start", "status": status, "headers": fields})
-    body = b"" if scope.get("method") == "HEAD" else body
-    await send({"type": prefix + "http.response.body", "body": body})
+    await _send(scope, send, status, [*fields, (b"content-length", b"%d" % len(body))], body, closing)
+
+
+def can_respond(scope: Scope) -> bool:
+    """A response can be sent: to a request, or to a websocket whose server can."""
+    return scope["type"] != "websocket" or "websocket.http.response" in scope.get("extensions", {})
+
+
+async def _send(scope: Scope, send: Send, status: int, fields: Any, body: bytes, closing: tuple[int, str]) -> None:
+    """Sends a response, or closes a websocket that can have none with this code and reason."""
+    if not can_respond(scope):
+        await send({"type": "websocket.close", "code": closing[0], "reason": closing[1]})
+        return
+    kind = "http.response" if scope["type"] == "http" else "websocket.http.response"
+    await send({"type": f"{kind}.start", "status": status, "headers": fields})
+    await send({"type": f"{kind}.body", "body": b"" if scope.get("method") == "HEAD" else body})
 
 
 def _handler(scope: Scope, kind: type[TidegateError]) -> Any:
@@ -68,7 +83,5 @@ async def _handled(handler: Any, error: TidegateError, scope: Scope, receive: Re
     if inspect.iscoroutinefunction(handler):
         response = await handler(request, error)
     else:
-        response = await run_in_threadpool(handler, request, error)
-        if inspect.isawaitable(response):
-            response = await response
+        response = await value_of(await run_in_threadpool(handler, request, error))
     await response(scope, receive, send)

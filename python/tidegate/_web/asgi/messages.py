@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from ..._errors import LimitError
@@ -11,16 +10,12 @@ from ..decision import NO_LIMIT
 from ..guard import Guard, GuardOptions, Limits
 from ..store import OF_MIDDLEWARE, LimiterLike
 from .connection import HasScope, Request, Scope
-from .middleware import tell_shadowed
 from .record import record_of
 from .room import AsgiRoom
 from .template import route_template
 
 if TYPE_CHECKING:
-    if sys.version_info >= (3, 11):
-        from typing import Unpack
-    else:
-        from typing_extensions import Unpack
+    from typing_extensions import Unpack
 
 __all__ = ["MessageLimit"]
 
@@ -46,8 +41,7 @@ class MessageLimit:
     def __init__(
         self, limits: Limits[Request], *, limiter: LimiterLike = OF_MIDDLEWARE, **options: Unpack[GuardOptions[Request]]
     ) -> None:
-        self.guard: Guard[Any] = Guard(limits, **options)
-        AsgiRoom.check(self.guard)
+        self.guard: Guard[Any] = AsgiRoom.guard(limits, **options)
         if self.guard.holds:
             raise _held()
         self._room: AsgiRoom[Any] | None = None if limiter is OF_MIDDLEWARE else AsgiRoom(limiter)
@@ -72,13 +66,13 @@ class MessageLimit:
         part = await room.part_async(self.guard, request, "messages" if path is None else f"{path} messages")
         if part is None:
             return NO_LIMIT
-        decision = await room.decide_async((part,))
+        decision = await room.decided((part,), True)
         if decision.holds:
-            await decision.close_async()
+            await decision.end(True)
             raise _held()
         if decision.blocked:
             room.tell_denied(decision)
-        await tell_shadowed(decision, request)
+        await decision.tell_shadowed(request)
         return decision.info
 
 

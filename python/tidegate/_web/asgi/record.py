@@ -8,6 +8,7 @@ from typing import Any
 
 from ..._tidegate import LimitInfo
 from ..decision import Decision
+from ..drive import run
 from ..guard import Guard
 from ..record import Record as _Record
 from ..store import Store
@@ -26,22 +27,19 @@ _settling: set[asyncio.Task[None]] = set()
 class Record(_Record):
     """The room of a request, and what was decided."""
 
-    __slots__ = ("_alone", "_decisions", "dependencies", "gate", "is_carried", "is_judged", "only")
+    __slots__ = ("_alone", "dependencies", "gate", "is_carried", "only")
 
     room: AsgiRoom[Any]
 
     def __init__(self, room: AsgiRoom[Any]) -> None:
-        self.room = room
+        super().__init__(room)
         self.gate = room.gate
         """That of the outermost instance of the middleware, which carries the headers."""
-        self.waits = False
-        self.is_judged = False
         self.is_carried = True
         """A middleware writes headers and settles."""
         self.only: LimitInfo | None = None
         """The answer of the one decision, which admitted the request, as long as nothing else is asked about it."""
         self._alone: tuple[ClientLimits, str]
-        self._decisions: list[Decision] = []
         self.dependencies: Any = None
         """Decisions by dependency, for FastAPI."""
 
@@ -79,7 +77,6 @@ class Record(_Record):
         if kind == "http.response.start":
             status, headers = message["status"], message.get("headers", ())
             if self.waits:
-                self.is_judged = True
                 self.judge(status, Outcome(status, headers))
             if self.only is not None:
                 message = {**message, "headers": self.gate.with_headers(headers, self.only, status)}
@@ -87,7 +84,7 @@ class Record(_Record):
                 message = {**message, "headers": self.with_fields(headers, status)}
         elif self.waits and kind == "http.response.body" and not message.get("more_body", False):
             # A client that has read the response finds it settled.
-            await self.close_async()
+            await self.end(True)
         await send(message)
 
     def with_fields(self, headers: Iterable[tuple[bytes, bytes]], status: int) -> list[tuple[bytes, bytes]]:
@@ -99,15 +96,15 @@ class Record(_Record):
         names = {name.lower() for name, _ in headers}
         return [*headers, *(field for field in fields if field[0] not in names)]
 
-    def close_soon(self) -> None:
+    def end_soon(self) -> None:
         """Settles although the request was cancelled or failed: a task of its own is not cancelled with it."""
         for decision in self.decisions:
             if not decision.is_open:
                 continue
             if not decision.store.shared:
-                decision.close()
+                run(decision.end(False))
                 continue
-            task = asyncio.ensure_future(decision.close_async())
+            task = asyncio.ensure_future(decision.end(True))
             _settling.add(task)
             task.add_done_callback(_settling.discard)
 
@@ -131,9 +128,7 @@ def record_of(connection: Any) -> Record | None:
 def info(connection: HasScope | Scope) -> LimitInfo | None:
     """The latest answer about a request, a websocket or a scope; ``None`` where nothing limited it."""
     record = record_of(connection)
-    if record is None:
-        return None
-    return record.only or (record.decisions[-1].info if record.decisions else None)
+    return None if record is None else record.only or record.latest
 
 
 def settle(connection: HasScope | Scope, cost: int, guard: Guard[Any] | None = None) -> bool:

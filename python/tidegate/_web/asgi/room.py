@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from ..._http import Gate, GateOptions
+from ..._http import Gate
 from ..._tidegate import Limit, LimitInfo
-from ..decision import Decision
+from ..decision import Decision, decide
+from ..drive import run
 from ..guard import Guard, Part
 from ..names import APP
 from ..room import Room, on_loop
-from ..store import MEMORY, LimiterLike, Store
+from ..store import Store
 from .connection import HasScope, Scope
 
-if TYPE_CHECKING:
-    if sys.version_info >= (3, 11):
-        from typing import Unpack
-    else:
-        from typing_extensions import Unpack
-
-__all__ = ["AsgiRoom", "ClientLimits"]
+__all__ = ["AsgiRoom", "ClientLimits", "accept"]
 
 R = TypeVar("R", bound=HasScope)
 
@@ -46,7 +40,7 @@ class ClientLimits:
     def ask_in_place(self, scope: Scope) -> tuple[str, LimitInfo]:
         """The same where something else is in the store's place."""
         client = self.gate.client_of(scope)
-        return client, self.store.decide(self._part(client).checks)
+        return client, run(decide(self.store, (self._part(client),), False)).info
 
     def decision(self, client: str, info: LimitInfo) -> Decision:
         """The decision that was made."""
@@ -64,11 +58,6 @@ class AsgiRoom(Room[R]):
     reaching: asyncio.Task[Any] | None = None
     documented: Any = None
     """The application whose OpenAPI document was last seen to."""
-
-    def __init__(self, limiter: LimiterLike = MEMORY, **options: Unpack[GateOptions]) -> None:
-        super().__init__(limiter, **options)
-        self.plans: dict[Any, Any] = {}
-        """The limits of routes, for FastAPI."""
 
     def lines(self, request: R, name: str) -> Sequence[bytes]:
         """All lines of a header, which is named in lower case."""

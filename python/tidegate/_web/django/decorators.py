@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,17 +14,15 @@ from django.utils.decorators import method_decorator
 from ..._aio import AsyncLimiter
 from ..._errors import LimitError
 from ..._tidegate import Limiter, LimitInfo
+from ..drive import driven
 from ..guard import GuardOptions, Limits
 from ..marks import EXEMPT, mark
 from .middleware import OWNER
 from .room import DEFAULT, DjangoGuard, DjangoRoom, project, record_of
-from .serve import begin, finish, finish_async, limit, limit_async, rooms
+from .serve import begin, finish, limit, rooms
 
 if TYPE_CHECKING:
-    if sys.version_info >= (3, 11):
-        from typing import Unpack
-    else:
-        from typing_extensions import Unpack
+    from typing_extensions import Unpack
 
     class ViewOptions(GuardOptions[Any], total=False):
         """Options of a view's limits."""
@@ -49,8 +46,7 @@ def rate_limit(limits: Limits[Any], **options: Unpack[ViewOptions]) -> Callable[
     >>> @rate_limit("5/minute", key="user_or_ip")
     ... def search(request): ...
     """
-    guard = DjangoGuard(limits, **options)
-    DjangoRoom.check(guard)
+    guard: DjangoGuard = DjangoRoom.guard(limits, **options)
 
     def decorate(view: T) -> T:
         decorated: T = _decorated(guard, decorate, view)
@@ -72,41 +68,24 @@ def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
             raise LimitError(message, "", "limits", name)
         # Django's own tries a decorator of methods with a function that is never called.
         _check_async(guard, iscoroutinefunction(view) or name.startswith("_update_method_wrapper"))
-    wrapped: Any
-    if _is_async(view):
+    is_async = _is_async(view)
 
-        @functools.wraps(view)
-        async def later(request: Any, *args: Any, **kwargs: Any) -> Any:
-            record = begin(request)
-            if guard in record.seen:
-                return await view(request, *args, **kwargs)
-            response = await limit_async(request, record, rooms(record, [guard]), view)
-            if response is None:
-                try:
-                    response = await view(request, *args, **kwargs)
-                finally:
-                    if response is None and not record.is_carried:
-                        await record.close_async()
-            return response if record.is_carried else await finish_async(record, response)
+    async def limited(request: Any, *args: Any, **kwargs: Any) -> Any:
+        record = begin(request)
+        is_seen = guard in record.seen
+        finishes = not is_seen and not record.is_carried
+        response = None if is_seen else await limit(request, record, rooms(record, [guard]), view, is_async)
+        if response is None:
+            try:
+                response = view(request, *args, **kwargs)
+                if is_async:
+                    response = await response
+            finally:
+                if response is None and finishes:
+                    await record.end(is_async)
+        return await finish(record, response, is_async) if finishes else response
 
-        wrapped = later
-    else:
-
-        @functools.wraps(view)
-        def now(request: Any, *args: Any, **kwargs: Any) -> Any:
-            record = begin(request)
-            if guard in record.seen:
-                return view(request, *args, **kwargs)
-            response = limit(request, record, rooms(record, [guard]), view)
-            if response is None:
-                try:
-                    response = view(request, *args, **kwargs)
-                finally:
-                    if response is None and not record.is_carried:
-                        record.close()
-            return response if record.is_carried else finish(record, response)
-
-        wrapped = now
+    wrapped: Any = functools.wraps(view)(driven(limited, is_async))
     mark(OWNER, wrapped, guard)
     return wrapped
 
@@ -155,7 +134,7 @@ def async_limiter(using: str = DEFAULT) -> AsyncLimiter:
 def info(request: Any) -> LimitInfo | None:
     """The latest answer about a request, also ``request.rate_limit``; ``None`` where nothing limited it."""
     record = record_of(request)
-    return record.decisions[-1].info if record is not None and record.decisions else None
+    return None if record is None else record.latest
 
 
 def settle(request: Any, cost: int) -> bool:

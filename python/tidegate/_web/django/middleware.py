@@ -9,12 +9,13 @@ from typing import Any, cast
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 
 from ..._errors import StoreError
+from ..drive import driven, run
 from ..frames import serves
 from ..guard import Guard
 from ..marks import Mark, applying, marks
 from .failure import unavailable
-from .room import DjangoGuard, Plan, project
-from .serve import begin, finish, finish_async, limit, limit_async, rooms, route_of
+from .room import ByStore, DjangoGuard, DjangoRecord, Plan, project
+from .serve import begin, finish, limit, rooms, route_of
 
 __all__ = ["OWNER", "RateLimitMiddleware", "plan_of"]
 
@@ -34,68 +35,48 @@ class RateLimitMiddleware:
     def __init__(self, get_response: Callable[[Any], Any]) -> None:
         self.get_response = get_response
         self.is_async = iscoroutinefunction(get_response)
-        self.process_view = self._decide_async if self.is_async else self._decide
+        self.process_view = driven(self._decide, self.is_async)
         # Mistakes in the settings are reported when the server starts.
         project()
         if self.is_async:
             markcoroutinefunction(self)
 
-    @serves
     def __call__(self, request: Any) -> Any:
         """Serves a request, or returns a coroutine that does."""
-        if self.is_async:
-            return self._serve_async(request)
+        return self._serve(request) if self.is_async else run(self._serve(request))
+
+    @serves
+    async def _serve(self, request: Any) -> Any:
         record = begin(request)
         record.is_carried = True
         try:
             response = self.get_response(request)
-        except BaseException:
-            # The client has gone away from an async view, which another middleware has Django serve from this thread.
-            # Or the settings have exceptions passed on.
-            record.close()
-            raise
-        default = project().default
-        if default is not None and default not in record.seen:
-            # There was no view: no route has matched, or a middleware has answered.
-            try:
-                response = limit(request, record, rooms(record, [default])) or response
-            except StoreError:
-                response = unavailable()
-        return finish(record, response)
-
-    @serves
-    async def _serve_async(self, request: Any) -> Any:
-        record = begin(request)
-        record.is_carried = True
-        try:
-            response = await self.get_response(request)
+            if self.is_async:
+                response = await response
             default = project().default
             if default is not None and default not in record.seen:
-                try:
-                    response = await limit_async(request, record, rooms(record, [default])) or response
-                except StoreError:
-                    response = unavailable()
-            return await finish_async(record, response)
+                # There was no view: no route has matched, or a middleware has answered.
+                response = await self._limited(request, record, rooms(record, [default])) or response
+            return await finish(record, response, self.is_async)
         except BaseException:
-            # The client has gone away, or the settings have exceptions passed on.
-            await asyncio.shield(record.close_async())
+            # The client has gone away, also from an async view that another middleware has Django serve from this
+            # thread. Or the settings have exceptions passed on.
+            if self.is_async:
+                await asyncio.shield(record.end(True))
+            else:
+                record.close()
             raise
 
-    def _decide(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
-        record, plan = begin(request), plan_of(view, route_of(request))
-        record.seen.update(plan.seen)
+    async def _limited(self, request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Any:
         try:
-            return limit(request, record, plan.by_store, view) if plan.by_store else None
+            return await limit(request, record, by_store, view, self.is_async)
         except StoreError:
             return unavailable()
 
-    async def _decide_async(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
+    async def _decide(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
         record, plan = begin(request), plan_of(view, route_of(request))
         record.seen.update(plan.seen)
-        try:
-            return await limit_async(request, record, plan.by_store, view) if plan.by_store else None
-        except StoreError:
-            return unavailable()
+        return await self._limited(request, record, plan.by_store, view)
 
     def process_exception(self, _request: Any, exception: Exception) -> Any:
         """Responds with status 503 where a view met a store that failed, unless a middleware below has responded."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from django.conf import settings
 from django.core.signals import setting_changed
@@ -44,12 +44,10 @@ UNKNOWN = object()
 class DjangoRecord(EnvironRecord):
     """The decision about one request."""
 
-    __slots__ = ("is_carried", "seen", "user")
+    __slots__ = ("is_carried", "user")
 
     def __init__(self, room: DjangoRoom) -> None:
         super().__init__(room)
-        self.seen: set[Guard[Any]] = set()
-        """Guards that have been asked, or that do not apply."""
         self.is_carried = False
         """The middleware writes headers and settles."""
         self.user: Any = UNKNOWN
@@ -70,18 +68,6 @@ def _user(_room: object, request: Any) -> object:
     return user_of(request)
 
 
-class DjangoRoom(EnvironRoom[Any]):
-    """Clients, users and headers of Django's requests."""
-
-    kind = "django"
-    environ = attrgetter("META")
-    keys = {"user": _user, "user_or_ip": _user}  # noqa: RUF012
-
-    def begin(self, environ: Mapping[str, Any]) -> None:
-        """Looks for mistakes of the configuration once. Django's test client says that it is one of many processes."""
-        super().begin({} if environ.get("SERVER_NAME") == "testserver" else environ)
-
-
 class DjangoGuard(Guard[Any]):
     """Limits of a view, and the name of their store."""
 
@@ -90,6 +76,19 @@ class DjangoGuard(Guard[Any]):
     def __init__(self, limits: Any, using: str = DEFAULT, **options: Any) -> None:
         super().__init__(limits, **options)
         self.using = using
+
+
+class DjangoRoom(EnvironRoom[Any]):
+    """Clients, users and headers of Django's requests."""
+
+    kind = "django"
+    environ = attrgetter("META")
+    guard_class = DjangoGuard
+    keys = {"user": _user, "user_or_ip": _user}  # noqa: RUF012
+
+    def begin(self, environ: Mapping[str, Any]) -> None:
+        """Looks for mistakes of the configuration once. Django's test client says that it is one of many processes."""
+        super().begin({} if environ.get("SERVER_NAME") == "testserver" else environ)
 
 
 ByStore: TypeAlias = "Sequence[tuple[DjangoRoom, Sequence[DjangoGuard]]]"
@@ -129,17 +128,12 @@ class Project:
             else:
                 known = ", ".join(sorted(GATE_OPTIONS | GUARD_OPTIONS | {"LIMITS"}))
                 raise LimitError(f"{name} is not a store or one of {known}", "", name, repr(value))
-        self.rooms = {alias: DjangoRoom(_limiter(alias, store), **gate) for alias, store in stores.items()}
+        rooms = {alias: {**gate, **(guarding if alias == DEFAULT else {})} for alias in stores}
+        self.rooms = {alias: DjangoRoom(_limiter(alias, stores[alias]), **given) for alias, given in rooms.items()}
         self.room = self.rooms[DEFAULT]
         # By the identity of a view, which the plan keeps alive.
         self.plans: dict[int, Plan] = {}
-        limits = guarding.pop("limits", None)
-        self.default: DjangoGuard | None = None
-        if limits is not None:
-            self.default = DjangoGuard(limits, **guarding)
-            self.room.check(self.default)
-        elif guarding:
-            self.room.refuse_options(guarding)
+        self.default = cast("DjangoGuard | None", self.room.default)
 
     def by_store(self, guards: Iterable[DjangoGuard]) -> ByStore:
         """Guards by their stores, each of which decides once."""

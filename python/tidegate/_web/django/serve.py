@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import AsyncIterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -16,6 +15,7 @@ from django.http import HttpResponse
 from django.utils.translation import get_language
 
 from ..decision import Decision
+from ..drive import value_of
 from ..failure import RequestError
 from ..guard import Part
 from ..names import template
@@ -23,19 +23,7 @@ from ..wsgi import Settled, accept
 from .failure import rejected
 from .room import UNKNOWN, ByStore, DjangoGuard, DjangoRecord, DjangoRoom, project, record_of
 
-__all__ = [
-    "begin",
-    "decide",
-    "decide_async",
-    "find_user",
-    "finish",
-    "finish_async",
-    "limit",
-    "limit_async",
-    "rate_limited",
-    "rooms",
-    "route_of",
-]
+__all__ = ["begin", "decide", "find_user", "finish", "limit", "rate_limited", "rooms", "route_of"]
 
 rate_limited = Signal()
 """Sent for each request that is denied, with ``request`` and ``info``; the sender is the view's function or class."""
@@ -78,37 +66,6 @@ def rooms(record: DjangoRecord, guards: Sequence[DjangoGuard]) -> ByStore:
     return project().by_store(guards)
 
 
-def decide(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Decision | None:
-    """Decides in this thread. The decision that denies the request, else ``None``."""
-    known, route = project(), route_of(request)
-    for room, guards in by_store:
-        if any(guard.is_async for guard in guards):
-            # As Django itself calls an async view from a thread.
-            parts: list[Part] = async_to_sync(_parts_async)(request, record, room, guards)
-        else:
-            parts = [part for guard in guards if (part := room.part(guard, request, known.place(guard, route)))]
-        if parts:
-            decision = room.decide(parts)
-            for owner, info in decision.shadowed:
-                owner.on_blocked(request, info)
-            if _keep(request, record, decision):
-                rate_limited.send(_sender(view), request=request, info=decision.info)
-                return decision
-    return None
-
-
-def limit(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Any:
-    """Decides in this thread. The response to a denied request, else ``None``."""
-    try:
-        decision = decide(request, record, by_store, view)
-    except RequestError as error:
-        return rejected(error, request, record)
-    if decision is None:
-        return None
-    response = _own(request, decision)
-    return _refusal(request) if response is None else response
-
-
 async def find_user(request: Any, record: DjangoRecord) -> None:
     """Finds the user without blocking the event loop."""
     if hasattr(request, "auser"):
@@ -116,65 +73,56 @@ async def find_user(request: Any, record: DjangoRecord) -> None:
         record.user = user.pk if user.is_authenticated else None
 
 
-async def _parts_async(
-    request: Any, record: DjangoRecord, room: DjangoRoom, guards: Sequence[DjangoGuard]
+async def _parts(
+    request: Any, record: DjangoRecord, room: DjangoRoom, guards: Sequence[DjangoGuard], waits: bool
 ) -> list[Part]:
     known, route = project(), route_of(request)
     parts: list[Part] = []
     for guard in guards:
-        if record.user is UNKNOWN and guard.key_name.startswith("user"):
-            await find_user(request, record)
-        part = await room.part_async(guard, request, known.place(guard, route))
+        place = known.place(guard, route)
+        if not waits:
+            part = room.part(guard, request, place)
+        else:
+            if record.user is UNKNOWN and guard.key_name.startswith("user"):
+                await find_user(request, record)
+            part = await room.part_async(guard, request, place)
         if part is not None:
             parts.append(part)
     return parts
 
 
-async def decide_async(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Decision | None:
-    """The same without blocking the event loop."""
+async def decide(request: Any, record: DjangoRecord, by_store: ByStore, view: Any, waits: bool) -> Decision | None:
+    """Decides without blocking the event loop, or in this thread. Returns the decision that denies, else ``None``."""
     for room, guards in by_store:
-        parts = await _parts_async(request, record, room, guards)
+        if not waits and any(guard.is_async for guard in guards):
+            # As Django itself calls an async view from a thread.
+            parts: list[Part] = async_to_sync(_parts)(request, record, room, guards, True)
+        else:
+            parts = await _parts(request, record, room, guards, waits)
         if not parts:
             continue
-        decision = await room.decide_async(parts)
-        for owner, info in decision.shadowed:
-            told = owner.on_blocked(request, info)
-            if inspect.isawaitable(told):
-                await told
-        if _keep(request, record, decision):
-            await rate_limited.asend(_sender(view), request=request, info=decision.info)
+        decision = await room.decided(parts, waits)
+        await decision.tell_shadowed(request)
+        record.add(decision)
+        # That of REST framework looks here too.
+        getattr(request, "_request", request).rate_limit = decision.info
+        if decision.blocked:
+            send = rate_limited.asend if waits else rate_limited.send
+            await value_of(send(getattr(view, "view_class", view), request=request, info=decision.info))
             return decision
     return None
 
 
-async def limit_async(request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Any:
-    """The response to a denied request, else ``None``, without blocking the event loop."""
+async def limit(request: Any, record: DjangoRecord, by_store: ByStore, view: Any, waits: bool) -> Any:
+    """The response to a denied request, else ``None``."""
     try:
-        decision = await decide_async(request, record, by_store, view)
+        decision = await decide(request, record, by_store, view, waits)
     except RequestError as error:
         return rejected(error, request, record)
     if decision is None:
         return None
-    response = _own(request, decision)
-    if inspect.isawaitable(response):
-        response = await response
+    response = await decision.response(request)
     return _refusal(request) if response is None else response
-
-
-def _sender(view: Any) -> Any:
-    return getattr(view, "view_class", view)
-
-
-def _keep(request: Any, record: DjangoRecord, decision: Decision) -> bool:
-    record.add(decision)
-    # That of REST framework looks here too.
-    getattr(request, "_request", request).rate_limit = decision.info
-    return decision.blocked
-
-
-def _own(request: Any, decision: Decision) -> Any:
-    on_blocked = decision.deciding.guard.on_blocked
-    return None if on_blocked is None else on_blocked(request, decision.info)
 
 
 def _refusal(request: Any) -> HttpResponse:
@@ -198,17 +146,10 @@ def _carry(record: DjangoRecord, response: Any) -> bool:
     return False
 
 
-def finish(record: DjangoRecord, response: Any) -> Any:
+async def finish(record: DjangoRecord, response: Any, waits: bool) -> Any:
     """Puts headers on a response, and settles what it is charged for."""
     if record.decisions and _carry(record, response):
-        record.close()
-    return response
-
-
-async def finish_async(record: DjangoRecord, response: Any) -> Any:
-    """The same without blocking the event loop."""
-    if record.decisions and _carry(record, response):
-        await record.close_async()
+        await record.end(waits)
     return response
 
 
@@ -227,7 +168,7 @@ class SettledAsync:
             return await anext(self._iterator)
         except BaseException:
             # The end is an exception too, and one that cancels must not cancel this.
-            await asyncio.shield(self._record.close_async())
+            await asyncio.shield(self._record.end(True))
             raise
 
     def close(self) -> None:

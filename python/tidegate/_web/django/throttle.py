@@ -10,6 +10,7 @@ from rest_framework.throttling import BaseThrottle
 
 from ..._errors import LimitError, StoreError, TidegateError
 from ..._tidegate import LimitInfo
+from ..drive import run
 from ..failure import RequestError, translated
 from ..guard import GuardOptions, Limits
 from ..record import unreleased
@@ -59,10 +60,9 @@ class RateLimitThrottle(BaseThrottle):
             return
         names = GuardOptions.__annotations__.keys() - {"override", "on_blocked"}
         given = {name: getattr(cls, name) for name in names}
-        guard = DjangoGuard(cls.limits, cls.using, **{**given, "name": cls.name or cls.__name__})
+        guard = DjangoRoom.guard(cls.limits, using=cls.using, **{**given, "name": cls.name or cls.__name__})
         # Another class may have the same name by accident.
         guard.derives = cls.name is None
-        DjangoRoom.check(guard)
         cls.guard = guard
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class RateLimitThrottle(BaseThrottle):
             found = [other for other in others if isinstance(other, DjangoGuard)]
             by_store = rooms(record, found if guard in found else [guard])
             try:
-                denied = decide(request, record, by_store, type(view))
+                denied = run(decide(request, record, by_store, type(view), False))
             except TidegateError as error:
                 raise translated(error, UnavailableError, BadRequestError) from error.__cause__
             if denied is not None or not record.is_carried:

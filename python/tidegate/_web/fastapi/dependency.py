@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,25 +11,19 @@ from starlette.requests import HTTPConnection
 
 from ..._errors import LimitError, TidegateError
 from ..._tidegate import LimitInfo
-from ..asgi.middleware import answered, tell_shadowed
 from ..asgi.record import KEY, Record, settle
 from ..asgi.room import AsgiRoom
-from ..decision import NO_LIMIT, Decision, decide_async
-from ..failure import RequestError
+from ..decision import NO_LIMIT, Decision, decide
 from ..guard import ASK, Given, Guard, LimitOptions, Limits, Part
 from ..names import APP
 from ..record import unreleased
 from ..store import OF_MIDDLEWARE, LimiterLike, Store, store_of
-from .failure import failure
 from .openapi import document
 from .plan import Limiting, Plan, plan_of
-from .refusal import AnsweredError, refusal_of, register
+from .refusal import AnsweredError, failure, refusal_of, register
 
 if TYPE_CHECKING:
-    if sys.version_info >= (3, 11):
-        from typing import Unpack
-    else:
-        from typing_extensions import Unpack
+    from typing_extensions import Unpack
 
 __all__ = ["RateLimit"]
 
@@ -72,8 +65,8 @@ class RateLimit(Limiting):
         if asked is not None and asked.dependency is None:
             raise LimitError("key must be Depends of a function, got Depends()", "", "key", "Depends()")
         self.asks_dependency = asked is not None
-        self.guard: Guard[Any] = Guard(limits, key=None if isinstance(key, params.Depends) else key, **options)
-        AsgiRoom.check(self.guard)
+        own = None if isinstance(key, params.Depends) else key
+        self.guard: Guard[Any] = AsgiRoom.guard(limits, key=own, **options)
         self.store: Store | None = None if limiter is OF_MIDDLEWARE else store_of(limiter)
         place = inspect.Parameter("connection", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=HTTPConnection)
         parameters = [place]
@@ -122,26 +115,23 @@ class RateLimit(Limiting):
         if plan is not None:
             # One that the endpoint calls by itself is in no group.
             group = [] if self in plan.left_out else plan.groups.get(self, group)
+        overridden = getattr(scope.get("app"), "dependency_overrides", None) or ()
         parts: list[Part] = []
-        for one in group:
-            if one is not self and one in (getattr(scope.get("app"), "dependency_overrides", None) or ()):
-                continue
-            place = APP if plan is None else plan.place(one)
-            try:
-                part = await room.part_async(one.guard, connection, place, key if one.asks_dependency else ASK)
-            except RequestError as error:
-                raise failure(error, room, scope) from error.__cause__
-            if part is not None:
-                parts.append(part)
         decision = None
-        if parts:
-            try:
-                decision = await decide_async(self.store or room.store, parts)
-            except TidegateError as error:
-                raise failure(error, room, scope) from error.__cause__
-            await tell_shadowed(decision, connection)
+        try:
+            for one in group:
+                if one is self or one not in overridden:
+                    place = APP if plan is None else plan.place(one)
+                    part = await room.part_async(one.guard, connection, place, key if one.asks_dependency else ASK)
+                    parts += [] if part is None else [part]
+            if parts:
+                decision = await decide(self.store or room.store, parts, True)
+        except TidegateError as error:
+            raise failure(error, room, scope) from error.__cause__
+        if decision is not None:
+            await decision.tell_shadowed(connection)
             if decision.holds and not decision.blocked and not record.is_carried:
-                await decision.close_async()
+                await decision.end(True)
                 raise unreleased("RateLimitMiddleware")
         decided[self] = None
         for one in group:
@@ -151,7 +141,7 @@ class RateLimit(Limiting):
         return decision
 
     async def _refuse(self, record: Record, decision: Decision, connection: HTTPConnection) -> None:
-        response = await answered(decision, lambda _scope: connection, connection.scope)
+        response = await decision.response(connection)
         if response is None:
             raise refusal_of(record, connection, decision.info)
         register(connection.scope)

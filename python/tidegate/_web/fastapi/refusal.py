@@ -1,7 +1,8 @@
-"""The exception of a denied request, and its response."""
+"""The exceptions of requests that are denied or cannot be decided, and their responses."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import fastapi
@@ -12,13 +13,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.websockets import WebSocket
 
+from ..._errors import StoreError, TidegateError
 from ..._tidegate import LimitInfo
-from ..asgi.connection import HasScope
-from ..asgi.middleware import POLICY_VIOLATION
+from ..asgi.connection import HasScope, Scope
+from ..asgi.failure import POLICY_VIOLATION, can_respond
 from ..asgi.record import Record
-from ..asgi.room import accept
+from ..asgi.room import AsgiRoom, accept
+from ..failure import RequestError, translated
 
-__all__ = ["AnsweredError", "RateLimited", "refusal_of"]
+__all__ = ["AnsweredError", "RateLimited", "failure", "refusal_of", "register"]
 
 
 class RateLimited(fastapi.HTTPException):
@@ -50,12 +53,16 @@ def refusal_of(record: Record, connection: HasScope, info: LimitInfo) -> RateLim
     """The exception to raise for a denied request."""
     scope = connection.scope
     refusal = record.room.gate.refusal(record.infos, accept(scope))
-    # Of a body, other handlers write their own.
-    fields = {name: value for name, value in refusal.headers if not name.lower().startswith("content-")}
-    error = RateLimited(info, refusal.status, f"Rate limit exceeded. Retry in {refusal.retry_after} seconds.", fields)
+    detail = f"Rate limit exceeded. Retry in {refusal.retry_after} seconds."
+    error = RateLimited(info, refusal.status, detail, _fields(refusal.headers))
     error.body, error.media_type = refusal.body, refusal.media_type
     register(scope)
     return error
+
+
+def _fields(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The fields of a refusal but for those of its body: other handlers write their own."""
+    return {name: value for name, value in headers if not name.lower().startswith("content-")}
 
 
 def register(scope: object, error: type[Exception] = RateLimited) -> None:
@@ -84,7 +91,31 @@ async def _refuse(connection: Request | WebSocket, error: Any) -> Response | Non
 
 async def _sendable(connection: Request | WebSocket, response: Response) -> Response | None:
     """The response; a websocket whose server cannot send one is closed."""
-    if isinstance(connection, WebSocket) and "websocket.http.response" not in connection.scope.get("extensions", {}):
+    if isinstance(connection, WebSocket) and not can_respond(connection.scope):
         await connection.close(POLICY_VIOLATION, "rate limit exceeded")
         return None
     return response
+
+
+class UnavailableError(StoreError, fastapi.HTTPException):
+    """A ``StoreError`` with status 503."""
+
+    def __init__(self) -> None:
+        fastapi.HTTPException.__init__(self, 503)
+
+
+class BadRequestError(RequestError, fastapi.HTTPException):
+    """A ``RequestError`` with its status, and the response that the middleware would send."""
+
+    def __init__(self, error: RequestError, room: AsgiRoom[Any], scope: Scope) -> None:
+        rejection = room.gate.rejection(error.kind, accept(scope))
+        fastapi.HTTPException.__init__(self, rejection.status, error.sentence, _fields(rejection.headers))
+        self.body, self.media_type = rejection.body, rejection.media_type
+
+
+def failure(error: TidegateError, room: AsgiRoom[Any], scope: Scope) -> Exception:
+    """The exception for an error of a decision. A websocket has no status."""
+    if scope["type"] != "http":
+        return error
+    register(scope, BadRequestError)
+    return translated(error, UnavailableError, lambda error: BadRequestError(error, room, scope))

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from flask import Blueprint, Flask, Request, Response, current_app, g, has_request_context, request
 
-from ..._errors import ConfigurationError, LimitError
+from ..._errors import ConfigurationError, LimitError, TidegateError
 from ..._http import GateOptions
 from ..._tidegate import LimitInfo
-from ..decision import Decision
-from ..failure import RequestError
+from ..drive import driven, run
 from ..guard import Guard, GuardOptions, Limits
 from ..marks import EXEMPT, mark
 from ..operate import Operator, Place
 from ..store import MEMORY, OF_MIDDLEWARE, LimiterLike
-from ..wsgi import Settled
+from ..wsgi import EnvironRecord, Settled
 from .commands import commands
-from .room import KEY, FlaskRecord, FlaskRoom, Plan, RateLimited
+from .room import KEY, FlaskRoom, Plan, RateLimited, failure
 
 if TYPE_CHECKING:
-    if sys.version_info >= (3, 11):
-        from typing import Unpack
-    else:
-        from typing_extensions import Unpack
+    from typing_extensions import Unpack
 
     class RateLimitOptions(GuardOptions[Request], GateOptions, total=False):
         """Options of the extension."""
@@ -87,14 +82,7 @@ class RateLimit:
             raise ConfigurationError(f"the application {app.name!r} has a RateLimit already")
         options = {**app.config.get_namespace("TIDEGATE_"), **self._given}
         limiter, default = options.pop("limiter", MEMORY), options.pop("default", None)
-        guarding = {name: options.pop(name) for name in GuardOptions.__annotations__ if name in options}
-        room = FlaskRoom(limiter, **options)
-        guard: Guard[Request] | None = None
-        if default is not None:
-            guard = _guard(default, guarding)
-        elif guarding:
-            room.refuse_options(guarding)
-        app.extensions[KEY] = App(self, app, room, guard)
+        app.extensions[KEY] = App(self, app, FlaskRoom(limiter, default, **options))
 
     def limit(self, limits: Limits[Request], **options: Unpack[GuardOptions[Request]]) -> Callable[[T], T]:
         """Limits a view, or all views of a blueprint.
@@ -107,7 +95,7 @@ class RateLimit:
         >>> limiter = RateLimit()
         >>> api = limiter.limit("1000/hour")(Blueprint("api", "shop"))
         """
-        guard = _guard(limits, dict(options))
+        guard = FlaskRoom.guard(limits, **options)
 
         def decorate(thing: T) -> T:
             if not isinstance(thing, Blueprint):
@@ -128,29 +116,17 @@ class RateLimit:
         """The function, which decides for itself where the request's route could not know of its limit."""
         if not callable(function):
             raise LimitError(f"limit is for a view or a blueprint, got {function!r}", "", "limits", repr(function))
-        if inspect.iscoroutinefunction(function):
+        is_async = inspect.iscoroutinefunction(function)
 
-            @functools.wraps(function)
-            async def later(*args: Any, **kwargs: Any) -> Any:
-                app = self._app()
-                if app is not None:
-                    response = await app.limit_async(guard)
-                    if response is not None:
-                        return response
-                return await function(*args, **kwargs)
-
-            return later
-
-        @functools.wraps(function)
-        def now(*args: Any, **kwargs: Any) -> Any:
+        async def limited(*args: Any, **kwargs: Any) -> Any:
             app = self._app()
-            if app is not None:
-                response = app.limit(guard)
-                if response is not None:
-                    return response
-            return function(*args, **kwargs)
+            response = None if app is None else await app.limit(guard, is_async)
+            if response is not None:
+                return response
+            made = function(*args, **kwargs)
+            return await made if is_async else made
 
-        return now
+        return functools.wraps(function)(driven(limited, is_async))
 
     def unreached(self, views: Collection[Any]) -> list[str]:
         """Functions that are views, and that are limited only under another name that no route has."""
@@ -175,13 +151,10 @@ class RateLimit:
 class App:
     """One application with its room."""
 
-    def __init__(self, owner: RateLimit, app: Flask, room: FlaskRoom, default: Guard[Request] | None) -> None:
+    def __init__(self, owner: RateLimit, app: Flask, room: FlaskRoom) -> None:
         self.owner = owner
         self.app = app
         self.room = room
-        self.default = default
-        # By the identity of a route's rule, which the plan keeps alive.
-        self.plans: dict[int, Plan] = {}
         app.before_request(self.before)
         app.after_request(self.after)
         app.teardown_request(self.teardown)
@@ -199,72 +172,60 @@ class App:
         asked = _request()
         if not self.room.begun:
             self.begin(asked)
-        record = asked.environ[KEY] = FlaskRecord(self.room)
+        record = asked.environ[KEY] = EnvironRecord(self.room)
         plan = self._plan(asked)
         record.seen.update(plan.seen)
         if asked.method == "OPTIONS" and getattr(plan.rule, "provide_automatic_options", False):
             # Flask answers it, without a view.
             return None
-        return self._limit(asked, record, plan, plan.guards)
+        return run(self._limit(asked, record, plan, plan.guards, False)) if plan.guards else None
 
     def _plan(self, asked: Request) -> Plan:
+        # By the identity of a route's rule, which the plan keeps alive.
         rule = asked.url_rule
-        plan = self.plans.get(id(rule))
+        plan: Plan | None = self.room.plans.get(id(rule))
         if plan is None or plan.rule is not rule:
-            plan = self.plans[id(rule)] = Plan(self.owner, self.app, self.default, rule)
+            plan = self.room.plans[id(rule)] = Plan(self.owner, self.app, self.room, rule)
         return plan
 
     def routes(self) -> list[Plan]:
         """The limits of all routes, and of requests that have none."""
-        return [Plan(self.owner, self.app, self.default, rule) for rule in [*self.app.url_map.iter_rules(), None]]
+        return [Plan(self.owner, self.app, self.room, rule) for rule in [*self.app.url_map.iter_rules(), None]]
 
     def places(self) -> list[Place]:
         """The same for the commands of an operator."""
         plans = [(plan, plan.route if plan.rule is not None else "any other path") for plan in self.routes()]
         return [Place(title, [(guard, plan.place(guard)) for guard in plan.guards]) for plan, title in plans]
 
-    def _limit(self, asked: Request, record: FlaskRecord, plan: Plan, guards: list[Guard[Request]]) -> Any:
+    async def _limit(
+        self, asked: Request, record: EnvironRecord, plan: Plan, guards: list[Guard[Request]], waits: bool
+    ) -> Any:
+        """Decides. The response to a denied request is returned where the user makes it, else raised."""
         try:
             parts = [part for guard in guards if (part := self.room.part(guard, asked, plan.place(guard)))]
-        except RequestError as error:
-            raise self.room.failure(error) from error.__cause__
-        return self._answered(asked, record, self.room.decide(parts)) if parts else None
-
-    def _answered(self, asked: Request, record: FlaskRecord, decision: Decision) -> Any:
-        """Keeps a decision. The response to a denied request is returned where the user makes it, else raised."""
-        for guard, info in decision.shadowed:
-            cast("Any", guard.on_blocked)(asked, info)
+            if not parts:
+                return None
+            decision = await self.room.decided(parts, waits)
+        except TidegateError as error:
+            raise failure(error, self.room.gate) from error.__cause__
+        await decision.tell_shadowed(asked)
         record.add(decision)
         g.rate_limit = decision.info
         if not decision.blocked:
             return None
-        on_blocked = decision.deciding.guard.on_blocked
-        response = None if on_blocked is None else on_blocked(asked, decision.info)
+        response = await decision.response(asked)
         if response is None:
             raise RateLimited(self.room, record, asked)
         return response
 
-    def limit(self, guard: Guard[Request]) -> Any:
+    async def limit(self, guard: Guard[Request], waits: bool) -> Any:
         """Decides a limit that the route did not know of."""
         asked = _request()
         record = _record()
         if record is None or guard in record.seen:
             return None
         record.seen.add(guard)
-        return self._limit(asked, record, self._plan(asked), [guard])
-
-    async def limit_async(self, guard: Guard[Request]) -> Any:
-        """The same without blocking the loop of an async view."""
-        asked = _request()
-        record = _record()
-        if record is None or guard in record.seen:
-            return None
-        record.seen.add(guard)
-        try:
-            part = self.room.part(guard, asked, self._plan(asked).place(guard))
-        except RequestError as error:
-            raise self.room.failure(error) from error.__cause__
-        return None if part is None else self._answered(asked, record, await self.room.decide_async([part]))
+        return await self._limit(asked, record, self._plan(asked), [guard], waits)
 
     def after(self, response: Response) -> Response:
         """Puts headers on a response, and settles what it is charged for."""
@@ -276,7 +237,6 @@ class App:
             # A refusal has them already. Others get them in place of their own: of two a client reads neither.
             if not blocked or name not in response.headers:
                 response.headers[name] = value
-        record.is_judged = True
         record.judge(response.status_code, response)
         if response.is_streamed and not blocked and record.may_settle:
             response.response = Settled(response.response, record)
@@ -289,32 +249,23 @@ class App:
         """Settles a request whose exception was passed on, so that there is no response."""
         record = _record()
         if record is not None and not record.is_judged:
-            record.is_judged = True
             record.judge(500, Response(status=500))
             record.close()
-
-
-def _guard(limits: Any, options: dict[str, Any]) -> Guard[Request]:
-    guard: Guard[Request] = Guard(limits, **options)
-    if guard.is_async:
-        raise LimitError("Flask asks for limits in a thread, got a coroutine function", "", "limits", "")
-    FlaskRoom.check(guard)
-    return guard
 
 
 def _request() -> Request:
     return cast("Any", request)._get_current_object()  # type: ignore[no-any-return]
 
 
-def _record() -> FlaskRecord | None:
-    record: FlaskRecord | None = request.environ.get(KEY)
+def _record() -> EnvironRecord | None:
+    record: EnvironRecord | None = request.environ.get(KEY)
     return record
 
 
 def info() -> LimitInfo | None:
     """The latest answer about the request that is served, also ``g.rate_limit``; ``None`` where nothing limited it."""
     record = _record()
-    return record.decisions[-1].info if record is not None and record.decisions else None
+    return None if record is None else record.latest
 
 
 def settle(cost: int) -> bool:

@@ -6,18 +6,19 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
-from flask import Flask, Request, Response
-from werkzeug.exceptions import TooManyRequests
+from flask import Flask, Request, Response, request
+from werkzeug.exceptions import HTTPException, ServiceUnavailable, TooManyRequests
 
-from ..._errors import TidegateError
+from ..._errors import LimitError, StoreError, TidegateError
+from ..._http import Gate
 from ..._tidegate import LimitInfo
-from ..guard import Guard
+from ..failure import RequestError, translated
+from ..guard import Guard, Limits
 from ..marks import Mark, applying, marks
 from ..names import APP, check_together, route_name, template
 from ..wsgi import EnvironRecord, EnvironRoom, accept
-from .failure import failure
 
-__all__ = ["KEY", "FlaskRecord", "FlaskRoom", "Plan", "RateLimited"]
+__all__ = ["KEY", "FlaskRoom", "Plan", "RateLimited", "failure"]
 
 KEY = "tidegate"
 """The name of the record in an environ, and of the room among an application's extensions."""
@@ -30,9 +31,13 @@ class FlaskRoom(EnvironRoom[Request]):
     limits = "default"
     environ = attrgetter("environ")
 
-    def failure(self, error: TidegateError) -> Exception:
-        """The exception of Flask for an error of a decision."""
-        return failure(error, self.gate)
+    @classmethod
+    def guard(cls, limits: Limits[Any], **options: Any) -> Any:
+        """Limits that a thread can ask for."""
+        guard = super().guard(limits, **options)
+        if guard.is_async:
+            raise LimitError("Flask asks for limits in a thread, got a coroutine function", "", "limits", "")
+        return guard
 
 
 class RateLimited(TooManyRequests):
@@ -49,16 +54,25 @@ class RateLimited(TooManyRequests):
         """The seconds until the request would be admitted."""
 
 
-class FlaskRecord(EnvironRecord):
-    """The decision about one request."""
+class UnavailableError(StoreError, ServiceUnavailable):
+    """A ``StoreError`` with status 503."""
 
-    __slots__ = ("is_judged", "seen")
+    def __init__(self) -> None:
+        ServiceUnavailable.__init__(self)
 
-    def __init__(self, room: FlaskRoom) -> None:
-        super().__init__(room)
-        self.seen: set[Guard[Request]] = set()
-        """Guards that have been asked, or that do not apply."""
-        self.is_judged = False
+
+class BadRequestError(RequestError, HTTPException):
+    """A ``RequestError`` with its status."""
+
+    def __init__(self, error: RequestError, gate: Gate) -> None:
+        rejection = gate.rejection(error.kind, accept(request.environ))
+        HTTPException.__init__(self, error.sentence, Response(rejection.body, rejection.status, rejection.headers))
+        self.code = rejection.status
+
+
+def failure(error: TidegateError, gate: Gate) -> Exception:
+    """The exception for an error of a decision."""
+    return translated(error, UnavailableError, lambda error: BadRequestError(error, gate))
 
 
 class Plan:
@@ -66,9 +80,9 @@ class Plan:
 
     __slots__ = ("default", "guards", "route", "rule", "seen")
 
-    def __init__(self, owner: object, app: Flask, default: Guard[Request] | None, rule: Any) -> None:
+    def __init__(self, owner: object, app: Flask, room: FlaskRoom, rule: Any) -> None:
         self.rule = rule
-        self.default = default
+        self.default = default = room.default
         self.route = APP
         """The name of the route; that of the application where no route has matched."""
         outer: list[Mark] = [] if default is None else [default]
