@@ -86,9 +86,9 @@ def use_limiter(limiter: Limiter | AsyncLimiter) -> Iterator[None]:
     >>> with use_limiter(Limiter(clock=clock)):
     ...     clock.advance(60)
     """
-    from ._web.stand_in import StandIn
+    from ._web.stand_in import stand_in
 
-    with StandIn(limiter):
+    with stand_in(limiter):
         yield
 
 
@@ -102,7 +102,7 @@ def limits_off() -> Iterator[None]:
     >>> with limits_off():
     ...     pass
     """
-    from ._web.stand_in import StandIn
+    from ._web.stand_in import stand_in
 
-    with StandIn(None):
+    with stand_in(None):
         yield

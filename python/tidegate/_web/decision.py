@@ -123,39 +123,10 @@ class Decision:
                 return self._plan.answer(self.receipt, place)
         return None
 
-    def settle(self, cost: int, guard: Guard[Any] | None = None) -> bool:
-        """Notes the actual cost, for ``end``: of one guard, or of all that were given a cost."""
-        if isinstance(cost, bool) or not isinstance(cost, int) or cost < 0:
-            raise LimitError(f"cost must be a whole number and at least 0, got {cost!r}", "", "cost", repr(cost))
-        found = False
-        for part in self.parts:
-            if part.guard is guard or (guard is None and part.guard.has_cost):
-                part.actual = cost
-                found = True
-        return found
-
-    def refund(self, guard: Guard[Any] | None = None) -> None:
-        """Notes that the charges of one guard, or of all, are given back, for ``end``."""
-        for part in self.parts:
-            part.refunded = part.refunded or guard is None or part.guard is guard
-
-    def judge(self, status: int, response: Any) -> None:
-        """Notes what this response is not charged for."""
-        for part in self.parts:
-            charges = part.guard.charge_on
-            if charges is not None and not charges(status, response):
-                part.refunded = True
-
-    @property
-    def is_open(self) -> bool:
-        """There is something to settle."""
-        return not self._is_settled and (
-            self.holds or any(part.refunded or part.actual is not None for part in self.parts)
-        )
-
     def settlement(self) -> list[int] | None:
         """The costs that the checks of the receipt really had. They are named once."""
-        if not self.is_open:
+        is_changed = any(part.refunded or part.actual is not None for part in self.parts)
+        if self._is_settled or not (self.holds or is_changed):
             return None
         self._is_settled = True
         if self.receipt.blocked and not self.holds:

@@ -9,26 +9,25 @@ from typing import Any, TypeVar
 
 __all__ = ["makes_once", "served", "serves"]
 
-_serving: set[CodeType] = set()
-_making: set[CodeType] = set()
 # Starlette makes the middlewares of an application that is mounted below another when that is first served.
 STACK = "build_middleware_stack"
 OWN = __package__.partition(".")[0]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_ends: dict[CodeType, bool] = {}
+"""The functions at which a look through the stack ends, with whether they serve requests."""
+
 
 def serves(function: F) -> F:
     """Marks a function of a framework's room that serves a request."""
-    code: CodeType = function.__code__
-    _serving.add(code)
+    _ends[function.__code__] = True
     return function
 
 
 def makes_once(function: F) -> F:
     """Marks a function that makes what it returns when it is first asked for, which a request may do, and keeps it."""
-    code: CodeType = function.__code__
-    _making.add(code)
+    _ends[function.__code__] = False
     return function
 
 
@@ -40,11 +39,10 @@ def served() -> str:
     frame: FrameType | None = sys._getframe(1)
     here = ""
     while frame is not None:
-        if frame.f_code in _serving:
-            return here
-        if frame.f_code in _making or frame.f_code.co_name == STACK:
-            return ""
+        code = frame.f_code
+        if code in _ends or code.co_name == STACK:
+            return here if _ends.get(code) else ""
         if not here and frame.f_globals.get("__name__", "").partition(".")[0] != OWN:
-            here = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            here = f"{code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
     return ""

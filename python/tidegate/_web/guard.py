@@ -6,13 +6,14 @@ import inspect
 import itertools
 import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from .._errors import LimitError
 from .._limits import Limits as Document
 from .._limits import SelectedLimits
 from .._tidegate import _CANDIDATE
-from .definitions import Definitions, Documented, Written
+from .definitions import Asked, Definitions, Documented, Written
 from .option_checks import charges_of, check_function, check_numbers, unknown_option
 
 if sys.version_info >= (3, 11):
@@ -26,23 +27,10 @@ if TYPE_CHECKING:
 
     from .._tidegate import Limit, LimitInfo
 
-__all__ = [
-    "ASK",
-    "Asked",
-    "Given",
-    "Guard",
-    "GuardOptions",
-    "LimitOptions",
-    "Limits",
-    "Part",
-    "unknown_option",
-]
+__all__ = ["ASK", "Given", "Guard", "GuardOptions", "LimitOptions", "Limits", "Part"]
 
 R = TypeVar("R")
 T = TypeVar("T")
-
-Asked: TypeAlias = "tuple[Limit, str, int, float]"
-"""A limit, its actor, the cost and the factor."""
 
 Given: TypeAlias = "T | Awaitable[T]"
 Limits: TypeAlias = (
@@ -116,31 +104,6 @@ class Part:
 class Guard(Generic[R]):
     """Limits and the options that go with them, checked once."""
 
-    __slots__ = (
-        "_choices",
-        "asks",
-        "candidate",
-        "charge_on",
-        "cost",
-        "derives",
-        "factor",
-        "has_cost",
-        "holds",
-        "is_async",
-        "is_by_address",
-        "is_shadow",
-        "key",
-        "key_name",
-        "limits",
-        "name",
-        "number",
-        "on_blocked",
-        "override",
-        "shadow",
-        "skip",
-        "static",
-    )
-
     def __init__(self, limits: Limits[R], **options: Unpack[GuardOptions[R]]) -> None:
         unknown = options.keys() - GuardOptions.__annotations__.keys()
         if unknown:
@@ -152,11 +115,12 @@ class Guard(Generic[R]):
         """Its own among all guards of this process."""
         self.limits = limits if callable(limits) else None
         self.static: Definitions | Documented | None = None
+        """The limits that are known without a request."""
         if isinstance(limits, Document | SelectedLimits):
             self.static = Documented(limits)
         elif not callable(limits):
             self.static = Definitions("limits", limits, self.name)
-        self._choices: dict[Any, Definitions] = {}
+        self._choices = lru_cache(MOST_CHOICES)(partial(Definitions, "limits", name=self.name))
         shadow, candidate = options.get("shadow"), options.get("candidate")
         # In shadow mode the limits keep their entries, so that they can be enforced later as they stand.
         self.is_shadow = shadow is True
@@ -190,28 +154,20 @@ class Guard(Generic[R]):
             raise LimitError(f"override must be True or False, got {given}", "", "override", given)
         check_numbers(self.cost, self.factor, [limit for one in known for limit in one.checked])
 
-    def part_of_limits(self, actor: str, limits: Sequence[Limit], place: str) -> Part:
-        """The checks of this actor, where no function has to be asked."""
-        cost, factor = self.cost, self.factor
-        return Part(self, [(limit, actor, cost, factor) for limit in limits], place)
+    def plain(self, client: str, place: str) -> Part:
+        """The checks of a client where they depend on its address only."""
+        assert self.static is not None
+        return Part(self, self.static.checks(place, client, self.cost, self.factor), place)
 
     def chosen(self, chosen: Any) -> Definitions | None:
         """The limits that a function returned."""
         if chosen is None:
             return None
-        seen: Any = chosen
-        if isinstance(chosen, list):
-            seen = tuple(chosen)
         try:
-            known = self._choices.get(seen)
+            return self._choices(tuple(chosen) if isinstance(chosen, list) else chosen)
         except TypeError:
             # A mapping in the wire form has no hash.
             return Definitions("limits", chosen, self.name)
-        if known is None:
-            if len(self._choices) >= MOST_CHOICES:
-                self._choices.clear()
-            known = self._choices[seen] = Definitions("limits", chosen, self.name)
-        return known
 
     def definitions(self, place: str) -> tuple[Limit, ...]:
         """The limits of a place, as far as they are known without a request."""
@@ -221,23 +177,6 @@ class Guard(Generic[R]):
     def may_change(self) -> bool:
         """Its limits are those of a document."""
         return isinstance(self.static, Documented)
-
-    def differing(self, place: str, other: Guard[Any], elsewhere: str) -> tuple[Limit, Limit] | None:
-        """Limits of two guards and places that cannot be decided together: two definitions of one key and actor."""
-        if self.key is not other.key or self.key_name != other.key_name:
-            return None
-        return next(
-            (
-                (one, two)
-                for one in self.definitions(place)
-                for two in other.definitions(elsewhere)
-                if one.key == two.key and one != two
-            ),
-            None,
-        )
-
-    def __repr__(self) -> str:
-        return f"<Guard {self}>"
 
     def __str__(self) -> str:
         return "a function" if self.static is None else str(self.static)

@@ -32,12 +32,10 @@ def marks(owner: object, thing: object) -> list[Mark]:
     return [found for by, found in getattr(thing, NAME, ()) if by is owner]
 
 
-def applying(outer: Sequence[Mark], inner: Sequence[Mark]) -> list[Guard[Any]]:
-    """The limits of a view that are decided: those around it, and its own."""
-    if EXEMPT in inner:
-        return []
-    guards = [found for found in [*(() if EXEMPT in outer else outer), *inner] if isinstance(found, Guard)]
-    for index in range(len(guards) - 1, 0, -1):
-        if guards[index].override:
-            return guards[index:]
-    return guards
+def applying(outer: Sequence[Mark], inner: Sequence[Mark]) -> tuple[list[Guard[Any]], frozenset[Guard[Any]]]:
+    """The limits of a view that are decided, of those around it and its own; and all of them, not to be asked later."""
+    seen = frozenset(found for found in [*outer, *inner] if isinstance(found, Guard))
+    applied = [] if EXEMPT in inner else [*(() if EXEMPT in outer else outer), *inner]
+    guards = [found for found in applied if isinstance(found, Guard)]
+    last = max((index for index, guard in enumerate(guards) if guard.override), default=0)
+    return guards[last:], seen

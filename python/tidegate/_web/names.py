@@ -11,6 +11,7 @@ from .._tidegate import _route_name as route_name
 from .._tidegate import _template as template
 
 if TYPE_CHECKING:
+    from .._tidegate import Limit
     from .guard import Guard
 
 __all__ = ["APP", "check_together", "route_name", "template"]
@@ -18,11 +19,11 @@ __all__ = ["APP", "check_together", "route_name", "template"]
 
 def check_together(guards: Iterable[tuple[Guard[Any], str]]) -> None:
     """Raises for limits of one route, each with the name of its place, that no decision could take together."""
-    seen: list[tuple[Guard[Any], str]] = []
+    seen: dict[object, Limit] = {}
     for guard, place in guards:
-        for other, elsewhere in seen:
-            found = other.differing(elsewhere, guard, place)
-            if found is not None:
-                message = f"two limits of {place} have the key {found[0].key!r}: {found[0]!r} and {found[1]!r}"
-                raise LimitError(f"{message}; give one of them a name", found[0].key, "name", repr(found[1]))
-        seen.append((guard, place))
+        for limit in guard.definitions(place):
+            # One key of two actors is two entries.
+            first = seen.setdefault((guard.key, guard.key_name, limit.key), limit)
+            if first != limit:
+                message = f"two limits of {place} have the key {limit.key!r}: {first!r} and {limit!r}"
+                raise LimitError(f"{message}; give one of them a name", limit.key, "name", repr(limit))

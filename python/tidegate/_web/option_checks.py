@@ -55,11 +55,7 @@ def charges_of(given: Any) -> Callable[[int, Any], bool] | None:
         predicate: Callable[[Any], bool] = given
         return lambda _status, response: predicate(response)
     statuses = frozenset(given) if isinstance(given, Collection) and not isinstance(given, str | bytes) else None
-    if not statuses or not all(_is_status(status) for status in statuses):
+    if not statuses or not all(isinstance(status, int) and 100 <= status <= 599 for status in statuses):
         wanted = "a function of the response or the statuses that are charged"
         raise LimitError(f"charge_on must be {wanted}, got {given!r}", "", "charge_on", repr(given))
     return lambda status, _response: status in statuses
-
-
-def _is_status(given: object) -> bool:
-    return isinstance(given, int) and 100 <= given <= 599

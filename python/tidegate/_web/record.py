@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from .._errors import ConfigurationError
+from .._errors import ConfigurationError, LimitError
 from .._tidegate import LimitInfo
 from .decision import Decision
 from .drive import run
-from .guard import Guard
+from .guard import Guard, Part
 
 __all__ = ["Record", "unreleased"]
 
@@ -36,17 +37,21 @@ class Record:
         """The decisions, in the order in which they were made."""
         return self._decisions
 
+    def parts(self) -> Iterator[Part]:
+        """What all guards have asked for."""
+        return (part for decision in self.decisions for part in decision.parts)
+
     def add(self, decision: Decision) -> None:
         """Keeps a decision; the headers show it, and the end of the response settles it."""
-        if self.decisions:
-            if decision.blocked:
-                # All or nothing: what the outer limits charged is given back.
-                for earlier in self.decisions:
-                    earlier.refund()
-                self.waits = True
-            else:
-                self._report_twice(decision)
-        self.decisions.append(decision)
+        decisions = self.decisions
+        if decisions and decision.blocked:
+            # All or nothing: what the outer limits charged is given back.
+            for part in self.parts():
+                part.refunded = True
+            self.waits = True
+        elif decisions:
+            self._report_twice(decision)
+        decisions.append(decision)
         if decision.blocked:
             self.room.tell_denied(decision)
         elif decision.holds or any(part.guard.charge_on is not None for part in decision.parts):
@@ -63,7 +68,7 @@ class Record:
 
     def has_decided(self, guard: Guard[Any]) -> bool:
         """True if this guard has limited the request before, as a middleware that stands in two places does."""
-        return any(part.guard is guard for decision in self.decisions for part in decision.parts)
+        return any(part.guard is guard for part in self.parts())
 
     @property
     def infos(self) -> LimitInfo | list[LimitInfo]:
@@ -78,24 +83,26 @@ class Record:
         return self.decisions[-1].info if self.decisions else None
 
     def settle(self, cost: int, guard: Guard[Any] | None = None) -> bool:
-        """Notes the actual cost; false where no limit was given one."""
-        found = False
-        for decision in self.decisions:
-            found = decision.settle(cost, guard) or found
-        self.waits = self.waits or found
-        return found
+        """Notes the actual cost, for ``end``: of one guard, or of all that were given a cost; false where none was."""
+        parts = [part for part in self.parts() if part.guard is guard or (guard is None and part.guard.has_cost)]
+        if self.decisions and (isinstance(cost, bool) or not isinstance(cost, int) or cost < 0):
+            raise LimitError(f"cost must be a whole number and at least 0, got {cost!r}", "", "cost", repr(cost))
+        for part in parts:
+            part.actual = cost
+        self.waits = self.waits or bool(parts)
+        return bool(parts)
 
     @property
     def may_settle(self) -> bool:
         """A stream may still change what was charged."""
-        return self.waits or any(part.guard.has_cost for decision in self.decisions for part in decision.parts)
+        return self.waits or any(part.guard.has_cost for part in self.parts())
 
     def judge(self, status: int, response: Any) -> None:
-        """Gives back what this response is not charged for."""
+        """Notes what this response is not charged for."""
         self.is_judged = True
-        if self.waits:
-            for decision in self.decisions:
-                decision.judge(status, response)
+        for part in self.parts() if self.waits else ():
+            charges = part.guard.charge_on
+            part.refunded = (charges is not None and not charges(status, response)) or part.refunded
 
     async def end(self, waits: bool) -> None:
         """Settles what is known by now, without blocking the event loop or in the caller's thread."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-import sys
 import time
+from asyncio import events
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -18,21 +18,22 @@ from .decision import Decision, decide
 from .drive import run, value_of
 from .failure import asked, invalid
 from .frames import served
-from .guard import ASK, Guard, GuardOptions, Limits, Part, unknown_option
+from .guard import ASK, Guard, GuardOptions, Limits, Part
 from .names import APP
+from .option_checks import unknown_option
 from .store import MEMORY, LimiterLike, store_of
 
 if TYPE_CHECKING:
-    from .._tidegate import Limit
+    pass
 
-__all__ = ["Room", "on_loop"]
+__all__ = ["Room"]
 
 R = TypeVar("R")
 
 # The name of a header, a token of RFC 9110.
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
-# Guards and places whose limits are kept at hand; programs have few.
+# Guards and places that have been looked at; programs have few.
 MOST_KNOWN = 10_000
 
 _log = logging.getLogger("tidegate")
@@ -47,8 +48,11 @@ class Room(Generic[R]):
     limits: ClassVar[str] = "limits"
     """The name of the option for limits of every request."""
 
-    keys: Mapping[str, Callable[[Room[R], R], object]] = {}
+    keys: Mapping[str, Callable[[R], object]] = {}
     """Names that ``key`` may have beside ``"ip"`` and ``"header:NAME"``."""
+
+    begun = False
+    """It has looked for mistakes that are known where it serves requests only."""
 
     guard_class: ClassVar[type[Guard[Any]]] = Guard
 
@@ -62,8 +66,8 @@ class Room(Generic[R]):
         self.gate = Gate(scope=repr(self.store), **{name: options[name] for name in gate & options.keys()})
         if made_inside:
             self.gate.report("limiter-per-request", made_inside)
-        self.known: dict[tuple[Guard[R], str], Sequence[Limit]] = {}
-        """The limits of guards that have been asked for a place."""
+        self.known: set[tuple[Guard[R], str]] = set()
+        """Guards, each with a place that it has been asked for."""
         self.plans: dict[Any, Any] = {}
         """The limits of routes, as a framework knows them."""
         self._denials = _Denials()
@@ -95,18 +99,8 @@ class Room(Generic[R]):
                 raise invalid(LimitError(f"{name} must be sent once", "", "key", name), "key")
             line = lines[0]
             return _key_of(line.decode("latin-1") if isinstance(line, bytes) else line)
-        found = self.named(name)(self, request)
+        found = self.keys[name](request)
         return self.client(request) if found is None else _key_of(str(found))
-
-    @classmethod
-    def named(cls, name: str) -> Callable[[Room[R], R], object]:
-        """The function of a named key."""
-        try:
-            return cls.keys[name]
-        except KeyError:
-            known = ", ".join(["ip", "header:NAME", *cls.keys])
-            message = f"key must be a function of the request or one of {known}, got {name!r}"
-            raise LimitError(message, "", "key", repr(name)) from None
 
     @classmethod
     def guard(cls, limits: Limits[Any], **options: Any) -> Any:
@@ -116,28 +110,24 @@ class Room(Generic[R]):
         if name.startswith("header:"):
             if not _HEADER.fullmatch(name[7:].strip()):
                 raise LimitError(f"key must name a header behind header:, got {name!r}", "", "key", repr(name))
-        elif name != "ip":
-            cls.named(name)
+        elif name != "ip" and name not in cls.keys:
+            known = ", ".join(["ip", "header:NAME", *cls.keys])
+            message = f"key must be a function of the request or one of {known}, got {name!r}"
+            raise LimitError(message, "", "key", repr(name))
         return guard
 
-    def know(self, guard: Guard[R], place: str) -> Sequence[Limit]:
-        """The limits of a guard at a place, as far as they are known without a request.
-
-        It reports two definitions of one key, the first time that a guard is asked for a place.
-        """
-        known = self.known.get((guard, place))
-        if known is not None:
-            return known
-        limits = guard.definitions(place)
+    def know(self, guard: Guard[R], place: str) -> None:
+        """Reports two definitions of one key, the first time that a guard is asked for a place."""
+        if (guard, place) in self.known:
+            return
         if len(self.known) < MOST_KNOWN:
-            self.known[guard, place] = limits
+            self.known.add((guard, place))
         if guard.may_change or (guard.derives and not self.claim(guard, place)):
-            return limits
-        for limit in limits:
+            return
+        for limit in guard.definitions(place):
             first = self.store.differing(limit)
             if first is not None:
                 self.gate.report("same-key-twice", f"{first!r} and {limit!r}")
-        return limits
 
     def claim(self, guard: Guard[R], place: str) -> bool:
         """Reports a name that another guard has derived before; true where there is none."""
@@ -148,12 +138,11 @@ class Room(Generic[R]):
 
     def part(self, guard: Guard[R], request: R, place: str = APP) -> Part | None:
         """The checks of one guard, ``None`` where it does not limit this request."""
-        limits = self.known.get((guard, place))
-        if limits is None:
-            limits = self.know(guard, place)
+        if (guard, place) not in self.known:
+            self.know(guard, place)
         if guard.is_by_address:
             # Most guards.
-            return guard.part_of_limits(self.client(request), limits, place)
+            return guard.plain(self.client(request), place)
         if guard.is_async:
             raise LimitError("a coroutine function needs an async view", "", "limits", "")
         return run(self._asked(guard, request, place, ASK))
@@ -225,28 +214,19 @@ class Room(Generic[R]):
 
     async def decided(self, parts: Sequence[Part], waits: bool) -> Decision:
         """Decides without blocking the event loop, or in the caller's thread."""
-        if not waits and self.store.waits and on_loop():
+        if not waits and self.store.waits and events._get_running_loop() is not None:
             self.gate.report("sync-on-event-loop")
         return await decide(self.store, parts, waits)
 
     def start(self) -> None:
-        """Reports a store in memory under several workers; to be called in a worker, once."""
+        """Reports a store in memory under several workers, once: beside the first request, or when a server starts."""
+        self.begun = True
         if not self.store.shared and (count := workers.count()) > 1:
             self.gate.report("memory-many-workers", f"{count} workers")
 
-    def reached(self) -> bool:
+    def reached(self) -> None:
         """Asks the store once, and reports one that does not answer. It may take as long as the store's timeout."""
-        if not self.store.shared:
-            return True
         try:
             self.store.sync.ping()
         except Exception as error:
             self.gate.report("store-unreachable", str(error))
-            return False
-        return True
-
-
-def on_loop() -> bool:
-    """An event loop of asyncio runs this code."""
-    asyncio = sys.modules.get("asyncio")
-    return asyncio is not None and asyncio._get_running_loop() is not None

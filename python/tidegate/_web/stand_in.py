@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from .._aio import AsyncLimiter
 from .._tidegate import Limiter, LimitInfo
 from .decision import NO_LIMIT
 from .store import Store
 
-__all__ = ["StandIn"]
+__all__ = ["stand_in"]
 
 
-class StandIn:
-    """A limiter in the place of all others, or none; blocks may be nested."""
-
-    def __init__(self, limiter: Limiter | AsyncLimiter | None) -> None:
-        self._store = _NoStore() if limiter is None else Store(limiter)
-
-    def __enter__(self) -> StandIn:
-        self._before, Store.stand_in = Store.stand_in, self._store
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        Store.stand_in = self._before
+@contextmanager
+def stand_in(limiter: Limiter | AsyncLimiter | None) -> Iterator[None]:
+    """Puts a limiter in the place of all others, or none; blocks may be nested."""
+    before, Store.stand_in = Store.stand_in, _NoStore() if limiter is None else Store(limiter)
+    try:
+        yield
+    finally:
+        Store.stand_in = before
 
 
 class _NoLimiter:

@@ -66,30 +66,24 @@ class Store:
         return repr(self.sync)
 
 
-_open: WeakValueDictionary[str, Store] = WeakValueDictionary()
-_stores: WeakValueDictionary[int, Store] = WeakValueDictionary()
+_stores: WeakValueDictionary[str | int, Store] = WeakValueDictionary()
 
 
 def store_of(limiter: LimiterLike) -> Store:
     """The store of a limiter or a URL; a shared one is opened once in a process, one in memory each time."""
     if isinstance(limiter, Store):
         return limiter
-    if isinstance(limiter, Limiter | AsyncLimiter):
-        # A store keeps its limiter, so the number is its own as long as it is here.
-        number = id(limiter)
-        store = _stores.get(number)
-        if store is None:
-            store = _stores[number] = Store(limiter)
-        return store
-    if not isinstance(limiter, str):
+    if not isinstance(limiter, str | Limiter | AsyncLimiter):
         wanted = "a Limiter, an AsyncLimiter or the URL of a store"
         if limiter is None:
             # Nearly always a variable that is not set. Memory in its place would enforce nothing over all processes.
             wanted += " (leave it out, or give 'memory://', for the memory of this process)"
         raise LimitError(f"limiter must be {wanted}, got {limiter!r}", "", "limiter", repr(limiter))
-    if limiter.startswith("memory:"):
+    if isinstance(limiter, str) and limiter.startswith("memory:"):
         return Store(limiter)
-    store = _open.get(limiter)
+    # A store keeps its limiter, so the number is its own as long as it is here.
+    name = limiter if isinstance(limiter, str) else id(limiter)
+    store = _stores.get(name)
     if store is None:
-        store = _open[limiter] = Store(limiter)
+        store = _stores[name] = Store(limiter)
     return store

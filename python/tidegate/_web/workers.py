@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import sys
 from functools import cache
 
@@ -21,12 +22,8 @@ def _number(text: str | None) -> int:
 
 
 def _of_command(words: list[str]) -> int:
-    for word, following in zip(words, [*words[1:], ""]):
-        if word in ("--workers", "-w"):
-            return _number(following)
-        if word.startswith("--workers="):
-            return _number(word.partition("=")[2])
-    return 0
+    found = re.search(r"(?:^|\s)(?:--workers[\s=]|-w\s)(\d+)(?:\s|$)", " ".join(words))
+    return _number(found[1]) if found else 0
 
 
 def _of_uvicorn() -> int:

@@ -13,7 +13,7 @@ from .guard import Guard
 from .record import Record
 from .room import Room
 
-__all__ = ["EnvironRecord", "EnvironRoom", "Settled", "accept"]
+__all__ = ["EnvironRecord", "EnvironRoom", "Settled"]
 
 R = TypeVar("R")
 
@@ -28,6 +28,17 @@ class EnvironRecord(Record):
         self.seen: set[Guard[Any]] = set()
         """Guards that have been asked, or that do not apply."""
 
+    def carry(self, response: Any, is_stream: bool) -> bool:
+        """Writes the headers, and notes what is not charged; true for a stream that may change what is."""
+        blocked = self.decisions[-1].blocked
+        status, fields = response.status_code, response.headers
+        for name, value in self.room.gate.headers(self.infos, status):
+            # A refusal has them already. Others get them in place of their own: of two a client reads neither.
+            if not blocked or name not in fields:
+                fields[name] = value
+        self.judge(status, response)
+        return is_stream and not blocked and self.may_settle
+
 
 # Werkzeug's ProxyFix keeps here what it has replaced.
 REPLACED = "werkzeug.proxy_fix.orig"
@@ -39,7 +50,6 @@ class EnvironRoom(Room[R]):
     """Clients and headers as an environ says them."""
 
     kind = "wsgi"
-    begun = False
     environ: ClassVar[attrgetter[Mapping[str, Any]]]
     """The variables of a request."""
 
@@ -77,7 +87,6 @@ class EnvironRoom(Room[R]):
 
     def begin(self, environ: Mapping[str, Any]) -> None:
         """Looks for mistakes of the configuration once, beside the first request."""
-        self.begun = True
         self.start()
         if self.store.shared:
             threading.Thread(target=self.reached, name="tidegate-start", daemon=True).start()
@@ -91,11 +100,6 @@ def _variable(header: str) -> str:
     """The name that a header has in an environ."""
     name = header.upper().replace("-", "_")
     return name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
-
-
-def accept(environ: Mapping[str, Any]) -> str | None:
-    """The client's ``Accept``."""
-    return environ.get("HTTP_ACCEPT")
 
 
 class Settled:

@@ -15,13 +15,12 @@ from typing import Any, TypedDict, TypeVar
 
 from asgiref.sync import iscoroutinefunction
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.core.exceptions import BadRequest, ImproperlyConfigured, PermissionDenied
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.module_loading import import_string
 
 from .._tidegate import FixedWindow, LimitInfo
 from .._web.actors import Marked
-from .._web.django.failure import BadRequestError
 from .._web.django.room import DjangoGuard, project, user_of
 from .._web.django.serve import begin, decide, find_user, rooms
 from .._web.drive import driven
@@ -51,6 +50,10 @@ class Ratelimited(PermissionDenied):  # type: ignore[misc]
     >>> issubclass(Ratelimited, PermissionDenied)
     True
     """
+
+
+class BadRequestError(RequestError, BadRequest):  # type: ignore[misc]
+    """A request that cannot be decided, which Django answers with status 400."""
 
 
 class Usage(TypedDict):

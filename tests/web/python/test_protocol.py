@@ -118,11 +118,13 @@ def test_messages_of_a_websocket() -> None:
         answers.extend([(await messages.limit(scope)).blocked for _ in range(3)])
         await send({"type": "websocket.close"})
 
-    limiter = Limiter()
-    run(RateLimitMiddleware(app, limiter), socket(), {"type": "websocket.connect"})
-    assert answers == [False, False, True]
-    # It is the limiter of the middleware.
-    assert limiter.peek(Bucket("messages", size=2, drip_rate=DAY), "ip:203.0.113.9").remaining == 0
+    for outer in (lambda inner: inner, lambda inner: RateLimitMiddleware(inner, Limiter(), limits=one())):
+        answers.clear()
+        limiter = Limiter()
+        run(outer(RateLimitMiddleware(app, limiter)), socket(), {"type": "websocket.connect"})
+        assert answers == [False, False, True]
+        # It is the limiter of the middleware, of several the one directly above.
+        assert limiter.peek(Bucket("messages", size=2, drip_rate=DAY), "ip:203.0.113.9").remaining == 0
 
 
 def test_a_store_that_fails_at_the_end_does_not_harm_the_response(

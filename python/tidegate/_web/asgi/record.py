@@ -8,7 +8,6 @@ from typing import Any
 
 from ..._tidegate import LimitInfo
 from ..decision import Decision
-from ..drive import run
 from ..guard import Guard
 from ..record import Record as _Record
 from ..store import Store
@@ -98,24 +97,19 @@ class Record(_Record):
 
     def end_soon(self) -> None:
         """Settles although the request was cancelled or failed: a task of its own is not cancelled with it."""
-        for decision in self.decisions:
-            if not decision.is_open:
-                continue
-            if not decision.store.shared:
-                run(decision.end(False))
-                continue
-            task = asyncio.ensure_future(decision.end(True))
-            _settling.add(task)
-            task.add_done_callback(_settling.discard)
+        if not any(decision.store.shared for decision in self.decisions):
+            self.close()
+            return
+        task = asyncio.ensure_future(self.end(True))
+        _settling.add(task)
+        task.add_done_callback(_settling.discard)
 
 
 def _show(scope: Scope, info: LimitInfo) -> None:
     """Puts an answer where the request has it as ``request.state.rate_limit``."""
-    state = scope.get("state")
-    if state is None:
-        scope["state"] = {"rate_limit": info}
-    else:
-        state["rate_limit"] = info
+    if scope.get("state") is None:
+        scope["state"] = {}
+    scope["state"]["rate_limit"] = info
 
 
 def record_of(connection: Any) -> Record | None:

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..._http import Gate
-from ..._tidegate import Limit, LimitInfo
+from ..._tidegate import LimitInfo
 from ..decision import Decision, decide
 from ..drive import run
-from ..guard import Guard, Part
+from ..guard import Guard
 from ..names import APP
-from ..room import Room, on_loop
+from ..room import Room
 from ..store import Store
 from .connection import HasScope, Scope
 
@@ -25,14 +25,14 @@ R = TypeVar("R", bound=HasScope)
 class ClientLimits:
     """Limits of the client's address in memory: most limits by far, so what can be is done beforehand."""
 
-    __slots__ = ("_limits", "ask", "gate", "guard", "place", "store")
+    __slots__ = ("ask", "gate", "guard", "place", "store")
 
-    def __init__(self, gate: Gate, store: Store, guard: Guard[Any], limits: Sequence[Limit], place: str) -> None:
+    def __init__(self, gate: Gate, store: Store, guard: Guard[Any], place: str) -> None:
         self.gate = gate
         self.store = store
         self.guard = guard
-        self._limits = limits
         self.place = place
+        limits = guard.definitions(place)
         together = limits[0] if len(limits) == 1 else limits
         self.ask = partial(gate.limit_client, store.sync, together, guard.cost, guard.factor)
         """Decides by a scope; returns the client and the answer."""
@@ -40,21 +40,17 @@ class ClientLimits:
     def ask_in_place(self, scope: Scope) -> tuple[str, LimitInfo]:
         """The same where something else is in the store's place."""
         client = self.gate.client_of(scope)
-        return client, run(decide(self.store, (self._part(client),), False)).info
+        return client, run(decide(self.store, (self.guard.plain(client, self.place),), False)).info
 
     def decision(self, client: str, info: LimitInfo) -> Decision:
         """The decision that was made."""
-        return Decision(self.store, (self._part(client),), info)
-
-    def _part(self, client: str) -> Part:
-        return self.guard.part_of_limits(client, self._limits, self.place)
+        return Decision(self.store, (self.guard.plain(client, self.place),), info)
 
 
 class AsgiRoom(Room[R]):
     """Client addresses as ASGI servers say them."""
 
     kind = "asgi"
-    begun = False
     reaching: asyncio.Task[Any] | None = None
     documented: Any = None
     """The application whose OpenAPI document was last seen to."""
@@ -72,13 +68,13 @@ class AsgiRoom(Room[R]):
         """A guard's limits for the requests to a place, where those ask for the client's address and do not wait."""
         if store.shared or not guard.is_by_address:
             return None
-        return ClientLimits(self.gate, store, guard, self.know(guard, place), place)
+        self.know(guard, place)
+        return ClientLimits(self.gate, store, guard, place)
 
     def begin(self) -> None:
         """Looks for mistakes of the configuration once, beside the first request or the start of the server."""
-        self.begun = True
         self.start()
-        if self.store.shared and on_loop():
+        if self.store.shared and asyncio.events._get_running_loop() is not None:
             self.reaching = asyncio.ensure_future(asyncio.to_thread(self.reached))
 
 

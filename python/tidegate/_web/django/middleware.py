@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.http import HttpResponse
 
 from ..._errors import StoreError
 from ..drive import driven, run
 from ..frames import serves
-from ..guard import Guard
 from ..marks import Mark, applying, marks
-from .failure import unavailable
+from ..names import check_together
 from .room import ByStore, DjangoGuard, DjangoRecord, Plan, project
 from .serve import begin, finish, limit, rooms, route_of
 
@@ -71,7 +71,7 @@ class RateLimitMiddleware:
         try:
             return await limit(request, record, by_store, view, self.is_async)
         except StoreError:
-            return unavailable()
+            return _unavailable()
 
     async def _decide(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
         record, plan = begin(request), plan_of(view, route_of(request))
@@ -80,7 +80,11 @@ class RateLimitMiddleware:
 
     def process_exception(self, _request: Any, exception: Exception) -> Any:
         """Responds with status 503 where a view met a store that failed, unless a middleware below has responded."""
-        return unavailable() if isinstance(exception, StoreError) else None
+        return _unavailable() if isinstance(exception, StoreError) else None
+
+
+def _unavailable() -> HttpResponse:
+    return HttpResponse(b"Service Unavailable", status=503, content_type="text/plain; charset=utf-8")
 
 
 # More views than an application has are made while it runs.
@@ -93,11 +97,10 @@ def plan_of(view: Any, route: str | None) -> Plan:
     plan = known.plans.get(id(view))
     if plan is None or plan.view is not view:
         outer: list[Mark] = [] if known.default is None else [known.default]
-        inner = marks(OWNER, view)
-        seen = frozenset(found for found in [*outer, *inner] if isinstance(found, Guard))
         if len(known.plans) >= MOST_VIEWS:
             known.plans.clear()
-        guards = cast("list[DjangoGuard]", applying(outer, inner))
-        known.check(guards, route)
+        found, seen = applying(outer, marks(OWNER, view))
+        guards = cast("list[DjangoGuard]", found)
+        check_together((guard, known.place(guard, route)) for guard in guards)
         plan = known.plans[id(view)] = Plan(view, known.by_store(guards), seen)
     return plan

@@ -16,7 +16,7 @@ from ..._errors import LimitError
 from ..._http import GateOptions
 from ..frames import makes_once
 from ..guard import Guard, GuardOptions
-from ..names import APP, check_together
+from ..names import APP
 from ..store import MEMORY
 from ..wsgi import EnvironRecord, EnvironRoom
 
@@ -64,14 +64,8 @@ def user_of(request: Any) -> object:
     return user.pk if user is not None and user.is_authenticated else None
 
 
-def _user(_room: object, request: Any) -> object:
-    return user_of(request)
-
-
 class DjangoGuard(Guard[Any]):
     """Limits of a view, and the name of their store."""
-
-    __slots__ = ("using",)
 
     def __init__(self, limits: Any, using: str = DEFAULT, **options: Any) -> None:
         super().__init__(limits, **options)
@@ -84,7 +78,7 @@ class DjangoRoom(EnvironRoom[Any]):
     kind = "django"
     environ = attrgetter("META")
     guard_class = DjangoGuard
-    keys = {"user": _user, "user_or_ip": _user}  # noqa: RUF012
+    keys = {"user": user_of, "user_or_ip": user_of}  # noqa: RUF012
 
     def begin(self, environ: Mapping[str, Any]) -> None:
         """Looks for mistakes of the configuration once. Django's test client says that it is one of many processes."""
@@ -145,10 +139,6 @@ class Project:
     def place(self, guard: Guard[Any], route: str | None) -> str:
         """The name of what a guard limits: the route with this template, or the application."""
         return APP if guard is self.default or route is None else route
-
-    def check(self, guards: Iterable[DjangoGuard], route: str | None) -> None:
-        """Raises for limits of one view that cannot be decided together."""
-        check_together((guard, self.place(guard, route)) for guard in guards)
 
     def named(self, alias: str) -> DjangoRoom:
         """The room of a store."""

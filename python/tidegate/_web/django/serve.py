@@ -19,8 +19,7 @@ from ..drive import value_of
 from ..failure import RequestError
 from ..guard import Part
 from ..names import template
-from ..wsgi import Settled, accept
-from .failure import rejected
+from ..wsgi import Settled
 from .room import UNKNOWN, ByStore, DjangoGuard, DjangoRecord, DjangoRoom, project, record_of
 
 __all__ = ["begin", "decide", "find_user", "finish", "limit", "rate_limited", "rooms", "route_of"]
@@ -115,41 +114,29 @@ async def decide(request: Any, record: DjangoRecord, by_store: ByStore, view: An
 
 async def limit(request: Any, record: DjangoRecord, by_store: ByStore, view: Any, waits: bool) -> Any:
     """The response to a denied request, else ``None``."""
+    gate, accept = record.room.gate, request.META.get("HTTP_ACCEPT")
     try:
         decision = await decide(request, record, by_store, view, waits)
     except RequestError as error:
-        return rejected(error, request, record)
+        return _made(gate.rejection(error.kind, accept))
     if decision is None:
         return None
     response = await decision.response(request)
-    return _refusal(request) if response is None else response
+    return _made(gate.refusal(record.infos, accept)) if response is None else response
 
 
-def _refusal(request: Any) -> HttpResponse:
-    record = begin(request)
-    refusal = record.room.gate.refusal(record.infos, accept(request.META))
+def _made(refusal: Any) -> HttpResponse:
     return HttpResponse(refusal.body, status=refusal.status, headers=dict(refusal.headers))
-
-
-def _carry(record: DjangoRecord, response: Any) -> bool:
-    """Writes the headers, and notes what is not charged. False where a stream settles later, or nothing does."""
-    blocked = record.decisions[-1].blocked
-    for name, value in record.room.gate.headers(record.infos, response.status_code):
-        # A refusal has them already, and so have the responses of other middlewares that set them.
-        if not blocked or name not in response:
-            response[name] = value
-    record.judge(response.status_code, response)
-    if not response.streaming or blocked or not record.may_settle:
-        return True
-    parts = response.streaming_content
-    response.streaming_content = SettledAsync(parts, record) if response.is_async else Settled(parts, record)
-    return False
 
 
 async def finish(record: DjangoRecord, response: Any, waits: bool) -> Any:
     """Puts headers on a response, and settles what it is charged for."""
-    if record.decisions and _carry(record, response):
-        await record.end(waits)
+    if record.decisions:
+        if record.carry(response, response.streaming):
+            settled = SettledAsync if response.is_async else Settled
+            response.streaming_content = settled(response.streaming_content, record)
+        else:
+            await record.end(waits)
     return response
 
 

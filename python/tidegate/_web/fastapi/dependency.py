@@ -92,7 +92,7 @@ class RateLimit(Limiting):
         plan = plan_of(scope, room)
         limits = None if plan is None else plan.simple.get(self)
         if limits is None:
-            return self._answer(await self._decide(record, decided, plan, connection, key))
+            return self._answer(await self._decide(record, plan, connection, key))
         info = decided[self] = record.limit_client(scope, limits)
         if info.blocked:
             await self._refuse(record, record.decisions[-1], connection)
@@ -102,14 +102,7 @@ class RateLimit(Limiting):
         answer = found.answer(self.guard) if isinstance(found, Decision) else found
         return NO_LIMIT if answer is None else answer
 
-    async def _decide(
-        self,
-        record: Record,
-        decided: dict[RateLimit, Decided],
-        plan: Plan | None,
-        connection: HTTPConnection,
-        key: Any,
-    ) -> Decision | None:
+    async def _decide(self, record: Record, plan: Plan | None, connection: HTTPConnection, key: Any) -> Decision | None:
         scope, room = connection.scope, record.room
         group = [self]
         if plan is not None:
@@ -133,9 +126,7 @@ class RateLimit(Limiting):
             if decision.holds and not decision.blocked and not record.is_carried:
                 await decision.end(True)
                 raise unreleased("RateLimitMiddleware")
-        decided[self] = None
-        for one in group:
-            decided[one] = decision
+        record.dependencies.update(dict.fromkeys([self, *group], decision))
         if decision is not None and record.keep(scope, decision):
             await self._refuse(record, decision, connection)
         return decision
@@ -149,16 +140,14 @@ class RateLimit(Limiting):
 
     def _unaccompanied(self, connection: HTTPConnection) -> Record:
         """A record where there is no middleware: limits hold, and headers are sent with refusals alone."""
-        room = _alone(connection.scope["app"])
+        app = connection.scope["app"]
+        room: AsgiRoom[Any] | None = getattr(app.state, "_tidegate", None)
+        if room is None:
+            room = app.state._tidegate = AsgiRoom()
         room.gate.report("middleware-missing", "app.add_middleware(RateLimitMiddleware, …)")
-        record = Record(room)
+        record: Record = connection.scope.setdefault(KEY, Record(room))
         record.is_carried = False
-        connection.scope[KEY] = record
         return record
-
-    def shares_store(self, other: RateLimit) -> bool:
-        """Both are decided in one store, so they can be decided together."""
-        return self.store is other.store
 
     def settle(self, connection: HTTPConnection, cost: int) -> bool:
         """Notes what a request really cost this limit. See ``tidegate.fastapi.settle``."""
@@ -166,11 +155,3 @@ class RateLimit(Limiting):
 
     def __repr__(self) -> str:
         return f"RateLimit({str(self.guard)!r})"
-
-
-def _alone(app: Any) -> AsgiRoom[Any]:
-    """The room of an application without the middleware."""
-    room: AsgiRoom[Any] | None = getattr(app.state, "_tidegate", None)
-    if room is None:
-        room = app.state._tidegate = AsgiRoom()
-    return room

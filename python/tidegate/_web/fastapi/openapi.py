@@ -55,23 +55,6 @@ KINDS = {
 }
 
 
-class Refusals:
-    """The refusals of an application's middleware, as far as its options show."""
-
-    def __init__(self, app: Any) -> None:
-        given: dict[str, Any] = {}
-        for middleware in getattr(app, "user_middleware", ()):
-            if isinstance(middleware.cls, type) and issubclass(middleware.cls, RateLimitMiddleware):
-                given = middleware.kwargs
-        self.status = str(given.get("status") or 429)
-        self.are_everywhere = given.get("limits") is not None
-        self.response = {
-            "description": "Too many requests",
-            "headers": {**RETRY_AFTER, **HEADERS[given.get("headers") or "common"]},
-            "content": {kind: BODIES[kind] for kind in KINDS[given.get("body") or "auto"]},
-        }
-
-
 def document(app: Any) -> None:
     """Adds the response 429 to the OpenAPI document of every route that a ``RateLimit`` limits.
 
@@ -91,15 +74,19 @@ def document(app: Any) -> None:
 
 
 def _add(schema: dict[str, Any], app: Any) -> None:
-    refusals = Refusals(app)
+    """Adds the refusals of an application's middleware, as far as its options show."""
+    given: dict[str, Any] = {}
+    for middleware in getattr(app, "user_middleware", ()):
+        if isinstance(middleware.cls, type) and issubclass(middleware.cls, RateLimitMiddleware):
+            given = middleware.kwargs
+    are_everywhere = given.get("limits") is not None
+    refusal = {
+        "description": "Too many requests",
+        "headers": {**RETRY_AFTER, **HEADERS[given.get("headers") or "common"]},
+        "content": {kind: BODIES[kind] for kind in KINDS[given.get("body") or "auto"]},
+    }
     for route in routes_of(app):
-        if (
-            not refusals.are_everywhere
-            and not Plan(route.dependant, name_of(route.methods, route.path_format), app).limits
-        ):
-            continue
-        path = schema.get("paths", {}).get(route.path_format, {})
-        for method in route.methods:
-            operation = path.get(method.lower())
-            if operation is not None:
-                operation.setdefault("responses", {}).setdefault(refusals.status, refusals.response)
+        if are_everywhere or Plan(route.dependant, name_of(route.methods, route.path_format), app).limits:
+            path = schema.get("paths", {}).get(route.path_format, {})
+            for operation in (path[method.lower()] for method in route.methods if method.lower() in path):
+                operation.setdefault("responses", {}).setdefault(str(given.get("status") or 429), refusal)

@@ -27,10 +27,6 @@ class Limiting:
     store: Store | None
     """Its own, if it is not the middleware's."""
 
-    def shares_store(self, other: Any) -> bool:
-        """True if both can be decided together."""
-        raise NotImplementedError
-
 
 class Plan:
     """The dependencies of one route that limit it, in the order in which FastAPI solves them.
@@ -65,7 +61,7 @@ class Plan:
                 # What is left out is no reason to decide twice.
                 group = group if call in self.left_out else []
                 continue
-            if not group or call.asks_dependency or not call.shares_store(group[0]):
+            if not group or call.asks_dependency or call.store is not group[0].store:
                 group = []
             group.append(call)
             self.groups[call] = group

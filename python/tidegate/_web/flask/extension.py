@@ -130,13 +130,13 @@ class RateLimit:
 
     def unreached(self, views: Collection[Any]) -> list[str]:
         """Functions that are views, and that are limited only under another name that no route has."""
-        limited = {id(made) for _, made in self._limited}
         reached = {id(view) for view in views}
-        found: list[str] = []
-        for original, made in self._limited:
-            if id(original) in reached and id(original) not in limited and id(made) not in reached:
-                found.append(getattr(original, "__qualname__", repr(original)))
-        return found
+        bare = reached - {id(made) for _, made in self._limited}
+        return [
+            getattr(original, "__qualname__", repr(original))
+            for original, made in self._limited
+            if id(original) in bare and id(made) not in reached
+        ]
 
     def _app(self) -> App | None:
         """The application whose request is served."""
@@ -230,19 +230,12 @@ class App:
     def after(self, response: Response) -> Response:
         """Puts headers on a response, and settles what it is charged for."""
         record = _record()
-        if record is None or not record.decisions:
-            return response
-        blocked = record.decisions[-1].blocked
-        for name, value in self.room.gate.headers(record.infos, response.status_code):
-            # A refusal has them already. Others get them in place of their own: of two a client reads neither.
-            if not blocked or name not in response.headers:
-                response.headers[name] = value
-        record.judge(response.status_code, response)
-        if response.is_streamed and not blocked and record.may_settle:
-            response.response = Settled(response.response, record)
-            response.call_on_close(record.close)
-        else:
-            record.close()
+        if record is not None and record.decisions:
+            if record.carry(response, response.is_streamed):
+                response.response = Settled(response.response, record)
+                response.call_on_close(record.close)
+            else:
+                record.close()
         return response
 
     def teardown(self, _error: BaseException | None) -> None:

@@ -16,7 +16,7 @@ from ..failure import RequestError, translated
 from ..guard import Guard, Limits
 from ..marks import Mark, applying, marks
 from ..names import APP, check_together, route_name, template
-from ..wsgi import EnvironRecord, EnvironRoom, accept
+from ..wsgi import EnvironRecord, EnvironRoom
 
 __all__ = ["KEY", "FlaskRoom", "Plan", "RateLimited", "failure"]
 
@@ -46,7 +46,7 @@ class RateLimited(TooManyRequests):
     description = "Rate limit exceeded."
 
     def __init__(self, room: FlaskRoom, record: EnvironRecord, request: Request) -> None:
-        refusal = room.gate.refusal(record.infos, accept(request.environ))
+        refusal = room.gate.refusal(record.infos, request.environ.get("HTTP_ACCEPT"))
         super().__init__(self.description, Response(refusal.body, refusal.status, refusal.headers))
         self.info: LimitInfo = record.decisions[-1].info
         """The answer."""
@@ -65,7 +65,7 @@ class BadRequestError(RequestError, HTTPException):
     """A ``RequestError`` with its status."""
 
     def __init__(self, error: RequestError, gate: Gate) -> None:
-        rejection = gate.rejection(error.kind, accept(request.environ))
+        rejection = gate.rejection(error.kind, request.environ.get("HTTP_ACCEPT"))
         HTTPException.__init__(self, error.sentence, Response(rejection.body, rejection.status, rejection.headers))
         self.code = rejection.status
 
@@ -97,9 +97,7 @@ class Plan:
             inner = marks(owner, app.view_functions[rule.endpoint])
             if name == "static":
                 outer = []
-        every = [mark for mark in outer + inner if isinstance(mark, Guard)]
-        self.guards: list[Guard[Request]] = applying(outer, inner)
-        self.seen = frozenset(every)
+        self.guards, self.seen = applying(outer, inner)
         check_together((guard, self.place(guard)) for guard in self.guards)
 
     def place(self, guard: Guard[Request]) -> str:
