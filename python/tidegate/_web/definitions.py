@@ -9,7 +9,7 @@ from .._errors import LimitError
 from .._limits import Limits, SelectedLimits
 from .._tidegate import Limit
 
-__all__ = ["Asked", "Definitions", "Documented", "Written"]
+__all__ = ["Asked", "Definitions", "Documented", "Known", "Written"]
 
 Written: TypeAlias = str | Limit | Mapping[str, object]
 """One limit as a user writes it; a text may hold several, with ``;`` between them."""
@@ -107,6 +107,9 @@ class Documented:
 
     def __str__(self) -> str:
         return ", ".join(self._document)
+
+
+Known: TypeAlias = Definitions | Documented
 
 
 def _listed(field: str, limits: Written | Sequence[Written]) -> Sequence[Written]:

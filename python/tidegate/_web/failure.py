@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from .._errors import LimitError, StoreError, TidegateError
 from .._tidegate import _request_error, _request_error_parts
-from .drive import value_of
 
 __all__ = ["RequestError", "adopted", "asked", "by_request", "invalid", "translated"]
 
@@ -53,7 +52,8 @@ def by_request(error: LimitError, has_chosen_cost: bool) -> LimitError:
 async def asked(function: Callable[[Any], Any], request: Any, kind: str) -> Any:
     """The key or cost of a request. One that a function cannot read is the client's mistake."""
     try:
-        return await value_of(function(request))
+        value = function(request)
+        return await value if hasattr(value, "__await__") else value
     except Exception as error:
         # Libraries that validate have a class of this name, and nearly all derive it of ValueError.
         is_invalid = isinstance(error, ValueError) or type(error).__name__.endswith("ValidationError")

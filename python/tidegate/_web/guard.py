@@ -13,7 +13,7 @@ from .._errors import LimitError
 from .._limits import Limits as Document
 from .._limits import SelectedLimits
 from .._tidegate import _CANDIDATE
-from .definitions import Asked, Definitions, Documented, Written
+from .definitions import Asked, Definitions, Documented, Known, Written
 from .option_checks import charges_of, check_function, check_numbers, unknown_option
 
 if sys.version_info >= (3, 11):
@@ -114,7 +114,7 @@ class Guard(Generic[R]):
         self.number = next(_numbers)
         """Its own among all guards of this process."""
         self.limits = limits if callable(limits) else None
-        self.static: Definitions | Documented | None = None
+        self.static: Known | None = None
         """The limits that are known without a request."""
         if isinstance(limits, Document | SelectedLimits):
             self.static = Documented(limits)

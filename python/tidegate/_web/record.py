@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._errors import ConfigurationError, LimitError
+from .._http import Gate
 from .._tidegate import LimitInfo
 from .decision import Decision
 from .drive import run
@@ -22,15 +23,17 @@ def unreleased(middleware: str) -> ConfigurationError:
 class Record:
     """The room of a request, and what was decided."""
 
-    __slots__ = ("_decisions", "is_judged", "room", "waits")
+    # Every request makes one: what few of them have is the class's until then.
+    waits = False
+    """A limit is charged by the response, or was given an actual cost."""
+    is_judged = False
+    """It is known what the response is not charged for."""
 
     def __init__(self, room: Any) -> None:
         self.room = room
+        self.gate: Gate = room.gate
+        """That of the outermost instance of a middleware, which carries the headers."""
         self._decisions: list[Decision] = []
-        self.waits = False
-        """A limit is charged by the response, or was given an actual cost."""
-        self.is_judged = False
-        """It is known what the response is not charged for."""
 
     @property
     def decisions(self) -> list[Decision]:

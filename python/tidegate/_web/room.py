@@ -15,6 +15,7 @@ from .._tidegate import _Denials, _key_of
 from . import workers
 from .actors import actor_of
 from .decision import Decision, decide
+from .definitions import Asked, Known
 from .drive import run, value_of
 from .failure import asked, invalid
 from .frames import served
@@ -143,6 +144,8 @@ class Room(Generic[R]):
         if guard.is_by_address:
             # Most guards.
             return guard.plain(self.client(request), place)
+        if not guard.asks:
+            return self._made(guard, request, place, guard.static, None, guard.cost, guard.factor)
         if guard.is_async:
             raise LimitError("a coroutine function needs an async view", "", "limits", "")
         return run(self._asked(guard, request, place, ASK))
@@ -152,12 +155,13 @@ class Room(Generic[R]):
 
         An ``actor`` that was found elsewhere, as by a dependency of the framework, stands for the value of the key.
         """
-        if guard.is_by_address and actor is ASK:
+        if actor is ASK and not guard.asks:
             return self.part(guard, request, place)
         self.know(guard, place)
         return await self._asked(guard, request, place, actor)
 
     async def _asked(self, guard: Guard[R], request: R, place: str, actor: object) -> Part | None:
+        """The same by what a guard's functions say of the request."""
         if guard.skip is not None and await value_of(guard.skip(request)):
             return None
         limits = guard.static
@@ -166,6 +170,11 @@ class Room(Generic[R]):
         key = (guard.key and await asked(guard.key, request, "key")) if actor is ASK else actor
         cost = await asked(guard.cost, request, "unreadable") if callable(guard.cost) else guard.cost
         factor = await value_of(guard.factor(request)) if callable(guard.factor) else guard.factor
+        return self._made(guard, request, place, limits, key, cost, factor)
+
+    def _made(
+        self, guard: Guard[R], request: R, place: str, limits: Known | None, key: object, cost: int, factor: float
+    ) -> Part | None:
         if limits is None:
             return None
         if guard.static is None and limits.derives:
@@ -176,17 +185,22 @@ class Room(Generic[R]):
             actors = [self.client(request) if one is None else actor_of(one) for one in key]
         else:
             actors = [actor_of(key)]
-        checks, shadow, candidate = (
-            [] if one is None else [check for actor in actors for check in one.checks(place, actor, cost, factor)]
-            for one in (limits, guard.shadow, guard.candidate)
-        )
+
+        def checks_of(limits: Known) -> list[Asked]:
+            return [check for actor in actors for check in limits.checks(place, actor, cost, factor)]
+
+        checks = checks_of(limits)
         if not checks:
             return None
-        if guard.is_shadow:
-            checks, shadow = [], checks
         part = Part(guard, checks, place)
-        if shadow or candidate or any(check[0]._holds for check in checks):
-            part.shadow, part.candidate, part.is_planned = shadow, candidate, True
+        if guard.is_shadow:
+            part.checks, part.shadow = [], checks
+        if guard.shadow is not None:
+            part.shadow = checks_of(guard.shadow)
+        if guard.candidate is not None:
+            part.candidate = checks_of(guard.candidate)
+        holds = limits.holds or (guard.may_change and any(check[0]._holds for check in checks))
+        part.is_planned = bool(holds or part.shadow or part.candidate)
         return part
 
     def tell_denied(self, decision: Decision) -> None:

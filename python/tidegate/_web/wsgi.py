@@ -21,8 +21,6 @@ R = TypeVar("R")
 class EnvironRecord(Record):
     """The decisions about one request."""
 
-    __slots__ = ("seen",)
-
     def __init__(self, room: Room[Any]) -> None:
         super().__init__(room)
         self.seen: set[Guard[Any]] = set()
@@ -32,7 +30,7 @@ class EnvironRecord(Record):
         """Writes the headers, and notes what is not charged; true for a stream that may change what is."""
         blocked = self.decisions[-1].blocked
         status, fields = response.status_code, response.headers
-        for name, value in self.room.gate.headers(self.infos, status):
+        for name, value in self.gate.headers(self.infos, status):
             # A refusal has them already. Others get them in place of their own: of two a client reads neither.
             if not blocked or name not in fields:
                 fields[name] = value

@@ -26,21 +26,14 @@ _settling: set[asyncio.Task[None]] = set()
 class Record(_Record):
     """The room of a request, and what was decided."""
 
-    __slots__ = ("_alone", "dependencies", "gate", "is_carried", "only")
-
     room: AsgiRoom[Any]
-
-    def __init__(self, room: AsgiRoom[Any]) -> None:
-        super().__init__(room)
-        self.gate = room.gate
-        """That of the outermost instance of the middleware, which carries the headers."""
-        self.is_carried = True
-        """A middleware writes headers and settles."""
-        self.only: LimitInfo | None = None
-        """The answer of the one decision, which admitted the request, as long as nothing else is asked about it."""
-        self._alone: tuple[ClientLimits, str]
-        self.dependencies: Any = None
-        """Decisions by dependency, for FastAPI."""
+    is_carried = True
+    """A middleware writes headers and settles."""
+    only: LimitInfo | None = None
+    """The answer of the one decision, which admitted the request, as long as nothing else is asked about it."""
+    _alone: tuple[ClientLimits, str]
+    dependencies: Any = None
+    """Decisions by dependency, for FastAPI."""
 
     @property
     def decisions(self) -> list[Decision]:

@@ -44,14 +44,10 @@ UNKNOWN = object()
 class DjangoRecord(EnvironRecord):
     """The decision about one request."""
 
-    __slots__ = ("is_carried", "user")
-
-    def __init__(self, room: DjangoRoom) -> None:
-        super().__init__(room)
-        self.is_carried = False
-        """The middleware writes headers and settles."""
-        self.user: Any = UNKNOWN
-        """The user's primary key, where it was asked for without blocking."""
+    is_carried = False
+    """The middleware writes headers and settles."""
+    user: Any = UNKNOWN
+    """The user's primary key, where it was asked for without blocking."""
 
 
 def user_of(request: Any) -> object:
