@@ -125,8 +125,7 @@ class Decision:
 
     def settlement(self) -> list[int] | None:
         """The costs that the checks of the receipt really had. They are named once."""
-        is_changed = any(part.refunded or part.actual is not None for part in self.parts)
-        if self._is_settled or not (self.holds or is_changed):
+        if self._is_settled or not (self.holds or any(part.refunded or part.actual is not None for part in self.parts)):
             return None
         self._is_settled = True
         if self.receipt.blocked and not self.holds:

@@ -138,13 +138,14 @@ class Guard(Generic[R]):
         self.on_blocked = check_function("on_blocked", options.get("on_blocked"))
         self.override = options.get("override", False)
         functions = [self.limits, self.key, self.skip, cost, factor]
-        self.asks = any(callable(function) for function in functions)
         self.is_async = any(_is_async(function) for function in functions)
         self.holds = self.static is not None and self.static.holds
         """It has limits of type concurrency, as far as they are known without a request."""
         known = [one for one in (self.static, self.shadow, self.candidate) if one is not None]
-        is_plain = len(known) == 1 and not (self.asks or self.is_shadow or self.holds or self.may_change)
-        self.is_by_address = is_plain and self.key_name == "ip"
+        asks = any(callable(function) for function in functions)
+        self.is_plain = len(known) == 1 and not (asks or self.is_shadow or self.holds or self.may_change)
+        """Nothing is to be asked for but the actor, and nothing is decided beside."""
+        self.is_by_address = self.is_plain and self.key_name == "ip"
         self.derives = any(one.derives for one in known)
         """It has texts that are named by their place."""
         if self.is_shadow and candidate is not None:
@@ -154,10 +155,10 @@ class Guard(Generic[R]):
             raise LimitError(f"override must be True or False, got {given}", "", "override", given)
         check_numbers(self.cost, self.factor, [limit for one in known for limit in one.checked])
 
-    def plain(self, client: str, place: str) -> Part:
-        """The checks of a client where they depend on its address only."""
+    def plain(self, actor: str, place: str) -> Part:
+        """The checks of an actor where nothing else is to be asked for."""
         assert self.static is not None
-        return Part(self, self.static.checks(place, client, self.cost, self.factor), place)
+        return Part(self, self.static.checks(place, actor, self.cost, self.factor), place)
 
     def chosen(self, chosen: Any) -> Definitions | None:
         """The limits that a function returned."""

@@ -41,7 +41,7 @@ class Record:
         return self._decisions
 
     def parts(self) -> Iterator[Part]:
-        """What all guards have asked for."""
+        """The parts of all decisions."""
         return (part for decision in self.decisions for part in decision.parts)
 
     def add(self, decision: Decision) -> None:

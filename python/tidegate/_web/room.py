@@ -137,31 +137,17 @@ class Room(Generic[R]):
             self.gate.report("same-name-twice", guard.name or place)
         return granted
 
-    def part(self, guard: Guard[R], request: R, place: str = APP) -> Part | None:
-        """The checks of one guard, ``None`` where it does not limit this request."""
-        if (guard, place) not in self.known:
-            self.know(guard, place)
-        if guard.is_by_address:
-            # Most guards.
-            return guard.plain(self.client(request), place)
-        if not guard.asks:
-            return self._made(guard, request, place, guard.static, None, guard.cost, guard.factor)
-        if guard.is_async:
-            raise LimitError("a coroutine function needs an async view", "", "limits", "")
-        return run(self._asked(guard, request, place, ASK))
-
-    async def part_async(self, guard: Guard[R], request: R, place: str = APP, actor: object = ASK) -> Part | None:
-        """The same for guards that may have coroutine functions.
+    async def part(self, guard: Guard[R], request: R, place: str = APP, actor: object = ASK) -> Part | None:
+        """The checks of one guard, ``None`` where it does not limit this request.
 
         An ``actor`` that was found elsewhere, as by a dependency of the framework, stands for the value of the key.
         """
-        if actor is ASK and not guard.asks:
-            return self.part(guard, request, place)
-        self.know(guard, place)
-        return await self._asked(guard, request, place, actor)
-
-    async def _asked(self, guard: Guard[R], request: R, place: str, actor: object) -> Part | None:
-        """The same by what a guard's functions say of the request."""
+        if (guard, place) not in self.known:
+            self.know(guard, place)
+        if guard.is_plain and actor is ASK:
+            # Most guards, and most by the address.
+            found = self.client(request) if guard.is_by_address else self.actor(request, guard.key_name)
+            return guard.plain(found, place)
         if guard.skip is not None and await value_of(guard.skip(request)):
             return None
         limits = guard.static
@@ -170,11 +156,6 @@ class Room(Generic[R]):
         key = (guard.key and await asked(guard.key, request, "key")) if actor is ASK else actor
         cost = await asked(guard.cost, request, "unreadable") if callable(guard.cost) else guard.cost
         factor = await value_of(guard.factor(request)) if callable(guard.factor) else guard.factor
-        return self._made(guard, request, place, limits, key, cost, factor)
-
-    def _made(
-        self, guard: Guard[R], request: R, place: str, limits: Known | None, key: object, cost: int, factor: float
-    ) -> Part | None:
         if limits is None:
             return None
         if guard.static is None and limits.derives:

@@ -23,7 +23,7 @@ from .._tidegate import FixedWindow, LimitInfo
 from .._web.actors import Marked
 from .._web.django.room import DjangoGuard, project, user_of
 from .._web.django.serve import begin, decide, find_user, rooms
-from .._web.drive import driven
+from .._web.drive import driven, run
 from .._web.failure import RequestError, adopted
 from .._web.guard import Part
 
@@ -200,7 +200,7 @@ def get_usage(
         return {"count": 1, "limit": 0, "should_limit": True, "time_left": (rule.counts(request) or (0, 0))[1]}
     begin(request)
     with _bad_requests():
-        part = _part(request, rule)
+        part = run(_part(request, rule))
         if part is None:
             return None
         room = project().room
@@ -254,7 +254,7 @@ def ratelimit(
                     denies = any(rule.denies(request) for rule in asked)
                     if block:
                         denies = denies or await decide(request, record, by_store, fn, is_async) is not None
-                    elif not denies and (part := _part(request, rule)):
+                    elif not denies and (part := await _part(request, rule)):
                         denies = (await project().room.decided([part], is_async)).blocked
                 _tell(request, denies, block)
             response = fn(request, *args, **kwargs)
@@ -277,8 +277,8 @@ def _bad_requests() -> Iterator[None]:
         raise adopted(BadRequestError(""), error) from error.__cause__
 
 
-def _part(request: Any, rule: Rule) -> Part | None:
-    return project().room.part(rule.guard, request, rule.group)
+async def _part(request: Any, rule: Rule) -> Part | None:
+    return await project().room.part(rule.guard, request, rule.group)
 
 
 def _tell(request: Any, limited: bool, block: bool) -> None:

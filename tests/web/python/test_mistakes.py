@@ -212,7 +212,7 @@ def test_a_sync_limiter_on_an_event_loop(told: Any, redis: RedisServer) -> None:
     guard: Guard[Any] = Guard(API, key=lambda _request: "ada")
 
     async def serve() -> None:
-        part = room.part(guard, None, "")
+        part = await room.part(guard, None, "")
         assert part is not None
         for _ in range(3):
             assert not room.decide([part]).blocked

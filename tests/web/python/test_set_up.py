@@ -263,6 +263,24 @@ def test_an_async_key_of_django() -> None:
     assert rate_limit("1/day", key=key)(Later) is Later
 
 
+def test_a_function_that_waits_where_there_is_no_event_loop() -> None:
+    """It is no coroutine function itself, so nobody could tell before."""
+
+    async def later(seconds: float | None) -> str:
+        if seconds is not None:
+            await asyncio.sleep(seconds)
+        return "ada"
+
+    app = Flask("shop")
+    app.testing = True
+    limits = FlaskRateLimit(app)
+    app.get("/there")(limits.limit("1/day", key=lambda _request: later(None))(lambda: g.rate_limit.actor))
+    app.get("/later", endpoint="later")(limits.limit("1/day", key=lambda _request: later(0))(lambda: "never"))
+    assert app.test_client().get("/there").text == "ada"
+    with pytest.raises(RuntimeError, match="waits for an event loop"):
+        app.test_client().get("/later")
+
+
 def test_a_method_needs_its_own_decorator() -> None:
     with pytest.raises(LimitError, match=r"got the method .*Shop\.get: put method_decorator"):
 

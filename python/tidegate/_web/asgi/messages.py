@@ -63,7 +63,7 @@ class MessageLimit:
         request: Any = connection if hasattr(connection, "scope") else Request(scope)
         # Never the path itself, of which a client can make up any number.
         path = route_template(scope)
-        part = await room.part_async(self.guard, request, "messages" if path is None else f"{path} messages")
+        part = await room.part(self.guard, request, "messages" if path is None else f"{path} messages")
         if part is None:
             return NO_LIMIT
         decision = await room.decided((part,), True)

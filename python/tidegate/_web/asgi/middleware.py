@@ -115,7 +115,7 @@ class RateLimitMiddleware:
     async def _denied(self, scope: Scope, record: Record, guard: Guard[Any]) -> bool:
         """Decides a request or a websocket."""
         request = self.request_of(scope)
-        part = await self.room.part_async(guard, request)
+        part = await self.room.part(guard, request)
         if part is None:
             return False
         decision = await decide(self.room.store, (part,), True)

@@ -78,13 +78,9 @@ async def _parts(
     known, route = project(), route_of(request)
     parts: list[Part] = []
     for guard in guards:
-        place = known.place(guard, route)
-        if not waits:
-            part = room.part(guard, request, place)
-        else:
-            if record.user is UNKNOWN and guard.key_name.startswith("user"):
-                await find_user(request, record)
-            part = await room.part_async(guard, request, place)
+        if waits and record.user is UNKNOWN and guard.key_name.startswith("user"):
+            await find_user(request, record)
+        part = await room.part(guard, request, known.place(guard, route))
         if part is not None:
             parts.append(part)
     return parts

@@ -115,7 +115,7 @@ class RateLimit(Limiting):
             for one in group:
                 if one is self or one not in overridden:
                     place = APP if plan is None else plan.place(one)
-                    part = await room.part_async(one.guard, connection, place, key if one.asks_dependency else ASK)
+                    part = await room.part(one.guard, connection, place, key if one.asks_dependency else ASK)
                     parts += [] if part is None else [part]
             if parts:
                 decision = await decide(self.store or room.store, parts, True)

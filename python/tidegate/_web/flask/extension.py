@@ -202,7 +202,7 @@ class App:
     ) -> Any:
         """Decides. The response to a denied request is returned where the user makes it, else raised."""
         try:
-            parts = [part for guard in guards if (part := self.room.part(guard, asked, plan.place(guard)))]
+            parts = [part for guard in guards if (part := await self.room.part(guard, asked, plan.place(guard)))]
             if not parts:
                 return None
             decision = await self.room.decided(parts, waits)
