@@ -14,8 +14,8 @@ SOURCES = {".rs", ".lua", ".py", ".pyi", ".ts", ".mts", ".mjs"}
 
 # The modules of a crate, from the leaves to the entry points; a module imports only from lines above its own.
 CORE = [
-    {"boot_clock", "failure", "fork", "inline_vec", "interrupt", "near", "panics", "space_saving", "tally", "time"},
-    {"clock", "clock_without_ticks", "distinct", "error", "info", "log_duration"},
+    {"boot_clock", "failure", "fork", "inline_vec", "interrupt", "near", "panics", "space_saving", "stripe", "time"},
+    {"clock", "clock_without_ticks", "distinct", "error", "info", "log_duration", "tally"},
     {"algorithm", "durations", "names"},
     {"fingerprint"},
     {"events", "headers", "limit", "stats"},
