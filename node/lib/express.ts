@@ -5,24 +5,20 @@
  */
 
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { wrongType } from './errors.js'
 import { settingsOf, trustOf } from './express/app.js'
 import { nameOf } from './express/mounts.js'
 import type { Refusal } from './http/gate.js'
-import type { Limiter } from './limiter/limiter.js'
 import type { LimitInfo } from './results/info.js'
 import { clientBy } from './room/address.js'
 import type { Framework, Gates } from './room/framework.js'
 import { isClosed } from './room/gone.js'
-import { admit, decideFor, refuse, refuseTo, unlessAnswered } from './room/node.js'
-import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
-import { type ChargeOn, chargeOption } from './room/outcome.js'
+import { type Extensible, extensible } from './room/handle.js'
+import { admit, decideFor, leave, refuse, unlessAnswered } from './room/node.js'
+import { functionOption, type RoomOptions } from './room/options.js'
 import { errorFrom, RequestError } from './room/request-error.js'
 import { besideResponses, onResponses, type Shelf, setAll } from './room/response.js'
 import { Room } from './room/room.js'
-import type { LimitsOfRequest, RoomLimits } from './room/rules.js'
-import type { Trials } from './room/trials.js'
-import { isPromise, type Later } from './time/later.js'
+import { attempt } from './time/later.js'
 
 export { RateLimitError } from './room/rate-limit-error.js'
 export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
@@ -38,7 +34,7 @@ declare global {
 }
 
 /** The options of {@link rateLimit}. */
-export interface RateLimitOptions extends RoomOptions<Request> {
+export interface RateLimitOptions extends RoomOptions<Request, [request: Request, response: Response]> {
   /**
    * The response to a refused request, in place of the one with status 429; `'error'` passes a {@link RateLimitError}
    * to `next`. A function that does not take the response sees the request, which then gets that response.
@@ -47,30 +43,19 @@ export interface RateLimitOptions extends RoomOptions<Request> {
     | 'error'
     | ((info: LimitInfo, request: Request, response: Response, next: NextFunction) => unknown)
     | undefined
-  /** Statuses, or a function of the response: only these outcomes stay charged. */
-  readonly chargeOn?: ChargeOn<[request: Request, response: Response]> | undefined
 }
 
 /** A middleware that limits requests. */
-export interface RateLimit extends RequestHandler {
-  /**
-   * A middleware that adds limits to these: one decision for all of them, either every one is charged or none. If this
-   * middleware has already decided the request, the new one decides only the added limits.
-   */
-  and(more: RoomLimits<Request> | LimitsOfRequest<Request> | RouteOptions<RateLimitOptions>): RateLimit
-  /** The counts of limits in shadow mode and of candidates. */
-  trials(): Trials
-  /** The limiter, for its events. */
-  readonly limiter: Limiter
-}
+export interface RateLimit extends RequestHandler, Extensible<Request, RateLimitOptions, RateLimit> {}
 
 const framework: Framework<Request> = {
   kind: 'express',
-  options: ['onBlocked', 'chargeOn'],
+  options: ['onBlocked'],
   client(request: Request, gates: Gates): string {
     const settings = settingsOf(request)
     return clientBy(request, gates, settings === undefined ? 'nobody' : trustOf(settings), () => request.ip)
   },
+  statusOf: (_request: Request, response: Response) => response.statusCode,
   isGone: isClosed,
   nameOf,
 }
@@ -117,64 +102,40 @@ function send(response: Response, { status, headers, body }: Refusal): void {
 }
 
 function middlewareOf(room: Room<Request>): RateLimit {
-  const options = room.options as unknown as RateLimitOptions
-  const { onBlocked } = options
-  if (onBlocked !== undefined && onBlocked !== 'error' && typeof onBlocked !== 'function') {
-    throw wrongType('', 'onBlocked', "must be a function or 'error'", onBlocked)
-  }
-  const chargeOn = chargeOption(room.options, (_request: Request, response: Response) => response.statusCode)
+  const onBlocked = functionOption<RateLimitOptions['onBlocked']>(room.options, 'onBlocked', 'error')
 
   const limit = (request: Request, response: Response, next: NextFunction): void => {
     // A framework that is made of Node's own request and response, as Express is, may use this, too.
     const shelf = settingsOf(request) === undefined ? onResponses : besideResponses
-    let info: Later<LimitInfo | undefined>
-    try {
-      info = decideFor(room, request, response, shelf)
-    } catch (error) {
-      failed(error, request, response, next)
-      return
-    }
-    if (isPromise(info)) {
-      info.then(
-        (info) => proceed(info, request, response, shelf, next),
-        (error) => failed(error, request, response, next),
-      )
-    } else proceed(info, request, response, shelf, next)
-  }
-
-  const failed = (error: unknown, request: Request, response: Response, next: NextFunction): void => {
-    // Express writes a log of every error.
-    if (error instanceof RequestError) send(response, room.gate.rejection(error.mistake, request.headers.accept))
-    else next(error)
-  }
-
-  const proceed = (
-    info: LimitInfo | undefined,
-    request: Request,
-    response: Response,
-    shelf: Shelf,
-    next: NextFunction,
-  ): void => {
-    if (info === undefined) {
-      next()
-      return
-    }
-    if (info.blocked) {
-      blocked(info, request, response, shelf, next)
-      return
-    }
-    if (shelf === onResponses) request.rateLimit = info
-    admit(response, shelf, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, response))
-    next()
+    attempt(
+      () => decideFor(room, request, response, shelf),
+      (error) => {
+        // Express writes a log of every error.
+        if (error instanceof RequestError) send(response, room.rejection(error, request.headers.accept))
+        else next(error)
+      },
+      (info) => {
+        if (info?.blocked) {
+          blocked(info, request, response, shelf, next)
+          return
+        }
+        if (info !== undefined) {
+          if (shelf === onResponses) request.rateLimit = info
+          admit(response, shelf, room, info, request, response)
+        }
+        next()
+      },
+    )
   }
 
   const blocked = (info: LimitInfo, request: Request, response: Response, shelf: Shelf, next: NextFunction): void => {
+    const refusal = refuse(request.headers.accept, response, shelf, room, info)
     if (onBlocked === undefined) {
       request.rateLimit = info
-      send(response, refuse(request, response, shelf, room, info))
+      send(response, refusal)
       return
     }
-    const { error, refusal } = refuseTo(request, response, shelf, room, info)
+    const error = leave(response, shelf, room, info, refusal)
     if (onBlocked === 'error') {
       next(error)
       return
@@ -184,32 +145,18 @@ function middlewareOf(room: Room<Request>): RateLimit {
       isPassed = true
       next(reason)
     }
-    const failed = (reason: unknown): void => {
-      // What it throws is no refusal, but an error as that of any handler.
-      if (!response.headersSent) response.statusCode = 200
-      pass(errorFrom(reason))
-    }
-    const settled = (): void => {
-      unlessAnswered(
-        onBlocked,
-        response,
-        () => isPassed || response.headersSent,
-        () => send(response, refusal),
-      )
-    }
+    const isAnswered = () => isPassed || response.headersSent
     response.statusCode = error.status
-    try {
-      const answered = onBlocked(info, request, response, pass as NextFunction)
-      if (isPromise(answered)) answered.then(settled, failed)
-      else settled()
-    } catch (reason) {
-      failed(reason)
-    }
+    attempt(
+      () => onBlocked(info, request, response, pass as NextFunction),
+      (reason) => {
+        // What it throws is no refusal, but an error as that of any handler.
+        if (!response.headersSent) response.statusCode = 200
+        pass(errorFrom(reason))
+      },
+      () => unlessAnswered(onBlocked, response, isAnswered, () => send(response, refusal)),
+    )
   }
 
-  return Object.assign(limit, {
-    and: (more: unknown) => middlewareOf(room.extend(routeOptions(more), { adds: true })),
-    trials: () => room.trials(),
-    limiter: room.limiter,
-  }) as RateLimit
+  return extensible(limit, room, middlewareOf)
 }

@@ -21,15 +21,14 @@ import {
 import { ANSWER, type Answered, INFO, placeOn } from './fastify/reply.js'
 import { trustOf } from './fastify/trust.js'
 import type { Refusal } from './http/gate.js'
-import type { Limiter } from './limiter/limiter.js'
 import type { LimitInfo } from './results/info.js'
 import { clientBy } from './room/address.js'
 import { MADE_IN_REQUESTS } from './room/diagnostics.js'
 import type { Extension, Framework, Gates } from './room/framework.js'
 import { isClosed } from './room/gone.js'
-import { admit, decideFor, refuse, refuseTo, unlessAnswered } from './room/node.js'
+import { type Counted, counted } from './room/handle.js'
+import { admit, decideFor, leave, refuse, unlessAnswered } from './room/node.js'
 import { functionOption, type OptionalLimits, type RoomOptions, type RouteOptions } from './room/options.js'
-import { type ChargeOn, chargeOption } from './room/outcome.js'
 import { RateLimitError as Refused } from './room/rate-limit-error.js'
 import { errorFrom, RequestError } from './room/request-error.js'
 import { onFinished, onResponses } from './room/response.js'
@@ -38,7 +37,7 @@ import { mountName, Place, routeName } from './room/route-names.js'
 import type * as rules from './room/rules.js'
 import { hookServer } from './room/server.js'
 import type { Trials as TrialCounts } from './room/trials.js'
-import { isPromise, type Later } from './time/later.js'
+import { after, attempt, same } from './time/later.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -55,14 +54,11 @@ declare module 'fastify' {
   }
 }
 
-/** Called where the hook has answered the request itself, so that the handler does not run. */
-type Ended = (() => void) | undefined
-const OPTIONS = ['onBlocked', 'chargeOn', 'hook', 'global']
-
 const framework: Framework<FastifyRequest> = {
   kind: 'fastify',
-  options: OPTIONS,
+  options: ['onBlocked', 'hook', 'global'],
   client: (request: FastifyRequest, gates: Gates) => clientBy(request.raw, gates, trustOf(request), () => request.ip),
+  statusOf: (_request: FastifyRequest, reply: FastifyReply) => reply.statusCode,
   isGone: ({ raw }) => isClosed(raw),
 }
 
@@ -124,7 +120,7 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
       getter(this: Housed) {
         const nearest = this[ROOM] ?? room
         const limit = (options?: tidegate.RouteLimits) => made.of(nearest, options) as tidegate.RateLimitHook
-        return Object.assign(limit, { trials: () => nearest.trials(), limiter: nearest.limiter })
+        return counted(limit, nearest)
       },
     })
   }
@@ -223,99 +219,72 @@ function send(reply: FastifyReply, { status, headers, body }: Refusal): void {
 }
 
 function hookOf(room: Room<FastifyRequest>): Placed {
-  const { onBlocked, body, hook = 'onRequest' } = room.options as unknown as tidegate.RateLimitOptions
+  const { body, hook = 'onRequest' } = room.options as unknown as tidegate.RateLimitOptions
   if (!HOOKS.includes(hook)) throw outOfRange('', 'hook', `must be one of ${HOOKS.join(', ')}`, hook)
-  functionOption(room.options, 'onBlocked')
-  const chargeOn = chargeOption(room.options, (_request: FastifyRequest, reply: FastifyReply) => reply.statusCode)
+  const onBlocked = functionOption<tidegate.RateLimitOptions['onBlocked']>(room.options, 'onBlocked')
 
-  const proceed = (
-    info: LimitInfo | undefined,
-    request: FastifyRequest,
-    reply: FastifyReply,
-    done: Done,
-    answered: Ended,
-  ): void => {
-    if (info === undefined) {
-      done()
-      return
-    }
-    ;(request as Answered)[INFO] = info
-    if (info.blocked) {
-      blocked(info, request, reply, done, answered)
-      return
-    }
-    const charges = chargeOn === undefined ? undefined : () => chargeOn(request, reply)
-    placeOn(reply, admit(reply.raw, onResponses, room, info, charges))
-    done()
-  }
+  /** Decides; `ended` is called where the hook has answered the request itself, so that the handler does not run. */
+  const decide = (request: FastifyRequest, reply: FastifyReply, done: Done, ended?: () => void): void =>
+    attempt(
+      () => decideFor(room, request, reply.raw, onResponses),
+      (error) => {
+        if (body === undefined || !(error instanceof RequestError)) {
+          done(error as Error)
+          return
+        }
+        if (ended !== undefined) onFinished(reply.raw, ended)
+        send(reply, room.rejection(error, request.raw.headers.accept))
+      },
+      (info) => {
+        if (info !== undefined) (request as Answered)[INFO] = info
+        if (info?.blocked) {
+          // A handler that waits must not go on before the response is there.
+          if (ended !== undefined) onFinished(reply.raw, ended)
+          blocked(info, request, reply, done)
+          return
+        }
+        if (info !== undefined) placeOn(reply, admit(reply.raw, onResponses, room, info, request, reply))
+        done()
+      },
+    ) as undefined
 
-  const blocked = (
-    info: LimitInfo,
-    request: FastifyRequest,
-    reply: FastifyReply,
-    done: Done,
-    answered: Ended,
-  ): void => {
-    // A handler that waits must not go on before the response is there.
-    if (answered !== undefined) onFinished(reply.raw, answered)
+  const blocked = (info: LimitInfo, request: FastifyRequest, reply: FastifyReply, done: Done): void => {
+    const refusal = refuse(request.raw.headers.accept, reply.raw, onResponses, room, info)
     if (onBlocked === undefined && body !== undefined) {
-      send(reply, refuse(request.raw, reply.raw, onResponses, room, info))
+      send(reply, refusal)
       return
     }
-    const { error, refusal } = refuseTo(request.raw, reply.raw, onResponses, room, info)
+    const error = leave(reply.raw, onResponses, room, info, refusal)
     if (onBlocked === undefined) {
       done(error)
       return
     }
-    const failed = (reason: unknown): void => {
-      // What it throws is no refusal, but an error as that of any handler.
-      reply.code(200)
-      done(errorFrom(reason) as Error)
-    }
     // To call `done` would run the handler: the reply is sent here, or by what was called.
     const settled = (payload: unknown): void => {
       if (payload === reply || reply.sent) return
-      if (payload !== undefined) {
-        reply.send(payload)
-        return
-      }
-      const refuse = (): void => (body === undefined ? done(error) : send(reply, refusal))
-      unlessAnswered(onBlocked, reply.raw, () => reply.sent, refuse)
+      if (payload === undefined) unlessAnswered(onBlocked, reply.raw, () => reply.sent, usual)
+      else reply.send(payload)
     }
+    const usual = (): void => (body === undefined ? done(error) : send(reply, refusal))
     reply.code(error.status)
-    try {
-      const given = onBlocked(info, request, reply)
-      if (given !== reply && isPromise(given)) given.then(settled).catch(failed)
-      else settled(given)
-    } catch (reason) {
-      failed(reason)
-    }
-  }
-
-  const decide = (request: FastifyRequest, reply: FastifyReply, done: Done, answered: Ended): void => {
-    let info: Later<LimitInfo | undefined>
-    const failed = (error: Error): void => {
-      if (body === undefined || !(error instanceof RequestError)) {
-        done(error)
-        return
-      }
-      if (answered !== undefined) onFinished(reply.raw, answered)
-      send(reply, room.gate.rejection(error.mistake, request.raw.headers.accept))
-    }
-    try {
-      info = decideFor(room, request, reply.raw, onResponses)
-    } catch (error) {
-      failed(error as Error)
-      return
-    }
-    if (isPromise(info)) info.then((info) => proceed(info, request, reply, done, answered), failed)
-    else proceed(info, request, reply, done, answered)
+    attempt(
+      () => {
+        const given = onBlocked(info, request, reply)
+        return given === reply ? undefined : after(given, settled)
+      },
+      (reason) => {
+        // What it throws is no refusal, but an error as that of any handler.
+        reply.code(200)
+        done(errorFrom(reason) as Error)
+      },
+      same,
+    )
   }
 
   // Three parameters: Fastify counts them.
   const run = (request: FastifyRequest, reply: FastifyReply, done?: Done): Promise<void> | undefined => {
     if (done !== undefined) {
-      decide(request, reply, done, undefined)
+      decide(request, reply, done)
       return undefined
     }
     return new Promise((resolve, reject) => {
@@ -329,7 +298,8 @@ function hookOf(room: Room<FastifyRequest>): Placed {
 
 namespace tidegate {
   /** The options of the plugin. */
-  export interface RateLimitOptions extends OptionalLimits<RoomOptions<FastifyRequest>> {
+  export interface RateLimitOptions
+    extends OptionalLimits<RoomOptions<FastifyRequest, [request: FastifyRequest, reply: FastifyReply]>> {
     /**
      * Limits every route, not only those with a `config.rateLimit`; with `false` the plugin needs no `limits`.
      * @defaultValue true
@@ -343,8 +313,6 @@ namespace tidegate {
      * response with that body.
      */
     readonly onBlocked?: ((info: LimitInfo, request: FastifyRequest, reply: FastifyReply) => unknown) | undefined
-    /** Statuses, or a function of the response: only these outcomes stay charged. */
-    readonly chargeOn?: ChargeOn<[request: FastifyRequest, reply: FastifyReply]> | undefined
   }
 
   /** The limits of a route, with options in place of those of the plugin. */
@@ -361,17 +329,13 @@ namespace tidegate {
   }
 
   /** The limits of an instance. */
-  export interface RateLimit {
+  export interface RateLimit extends Counted {
     /**
      * A hook for handlers that are not routes, such as the one for routes that are not found. Make it before the app is
      * ready. A handler or a hook may call it, too: without `done` it returns a promise, which rejects if the request is
      * refused.
      */
     (options?: RouteLimits): RateLimitHook
-    /** The counts of limits in shadow mode and of candidates. */
-    trials(): TrialCounts
-    /** The limiter, for its events. */
-    readonly limiter: Limiter
   }
 
   /** The error for a refused request, as `setErrorHandler` gets it. */

@@ -6,23 +6,21 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import { ConfigurationError, outOfRange, StoreError, wrongType } from './errors.js'
-import type { Limiter } from './limiter/limiter.js'
+import { ConfigurationError, StoreError, wrongType } from './errors.js'
+import { withoutBody } from './http/gate.js'
 import { isRedirection } from './results/headers.js'
 import type { LimitInfo } from './results/info.js'
 import { isCutShort } from './room/address.js'
-import { countedTwice } from './room/diagnostics.js'
 import type { Framework, Gates } from './room/framework.js'
-import { functionOption, type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
-import { type ChargeOn, chargeOption, settle } from './room/outcome.js'
+import { type Extensible, extensible } from './room/handle.js'
+import { decideFor, refuse } from './room/node.js'
+import { functionOption, type RoomOptions } from './room/options.js'
 import { RateLimitError } from './room/rate-limit-error.js'
-import { RequestError } from './room/request-error.js'
+import { infosOf, note, onResponses } from './room/response.js'
 import { Room } from './room/room.js'
 import { mountName, routeName } from './room/route-names.js'
-import type { LimitsOfRequest, RoomLimits } from './room/rules.js'
-import type { Trials } from './room/trials.js'
 import { ending, isNoAnswer, responseOf, withHeaders } from './room/web-response.js'
-import { isPromise, type Later } from './time/later.js'
+import { attempt, type Later } from './time/later.js'
 
 export { RateLimitError } from './room/rate-limit-error.js'
 export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
@@ -40,7 +38,7 @@ export interface RateLimitEnv {
 }
 
 /** The options of {@link rateLimit}. */
-export interface RateLimitOptions extends RoomOptions<Context> {
+export interface RateLimitOptions extends RoomOptions<Context, [context: Context]> {
   /** The `getConnInfo` of the runtime, such as that of `@hono/node-server/conninfo`; needed where there is no `key`. */
   readonly getConnInfo?: GetConnInfo | undefined
   /**
@@ -48,22 +46,10 @@ export interface RateLimitOptions extends RoomOptions<Context> {
    * none; `'error'` throws a {@link RateLimitError}.
    */
   readonly onBlocked?: 'error' | ((info: LimitInfo, context: Context) => Later<Response | undefined>) | undefined
-  /** Statuses, or a function of the context: only these outcomes stay charged. */
-  readonly chargeOn?: ChargeOn<[context: Context]> | undefined
 }
 
 /** A middleware that limits requests. */
-export interface RateLimit extends MiddlewareHandler<RateLimitEnv> {
-  /**
-   * A middleware that adds limits to these: one decision for all of them, either every one is charged or none. On a
-   * request that this middleware has decided, it decides its own limits alone.
-   */
-  and(more: RoomLimits<Context> | LimitsOfRequest<Context> | RouteOptions<RateLimitOptions>): RateLimit
-  /** The counts of limits in shadow mode and of candidates. */
-  trials(): Trials
-  /** The limiter, for its events. */
-  readonly limiter: Limiter
-}
+export interface RateLimit extends MiddlewareHandler<RateLimitEnv>, Extensible<Context, RateLimitOptions, RateLimit> {}
 
 const NO_ADDRESS = "must be given where there is no key: the runtime's own, such as that of @hono/node-server/conninfo"
 
@@ -82,7 +68,7 @@ function peerOf(context: Context, getConnInfo: GetConnInfo): string | undefined 
 
 const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> => ({
   kind: 'hono',
-  options: ['getConnInfo', 'onBlocked', 'chargeOn'],
+  options: ['getConnInfo', 'onBlocked'],
   client(context: Context, { gate }: Gates): string {
     const peer = getConnInfo && peerOf(context, getConnInfo)
     if (!gate.trustsNobody) {
@@ -93,6 +79,7 @@ const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> =
     }
     return gate.client(peer, context.req.header('x-forwarded-for') ?? context.req.header('forwarded'))
   },
+  statusOf: ({ res }: Context) => res.status,
   isGone: ({ req }) => req.raw.signal.aborted,
   nameOf,
 })
@@ -144,113 +131,69 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   return middlewareOf(room)
 }
 
-/** The decisions of rooms about a request. */
-const DECIDED = Symbol('tidegate.decided')
-interface Decision {
-  readonly room: Room<Context>
-  readonly info: LimitInfo
-}
-
-function decisionsOf(context: Context & { [DECIDED]?: Decision[] }): Decision[] {
-  const known = context[DECIDED] ?? []
-  context[DECIDED] = known
-  return known
-}
-
 function middlewareOf(room: Room<Context>): RateLimit {
-  const { onBlocked } = room.options as unknown as RateLimitOptions
-  if (onBlocked !== undefined && onBlocked !== 'error' && typeof onBlocked !== 'function') {
-    throw outOfRange('', 'onBlocked', "must be a function or 'error'", onBlocked)
-  }
-  const chargeOn = chargeOption(room.options, (context: Context) => context.res.status)
+  const onBlocked = functionOption<RateLimitOptions['onBlocked']>(room.options, 'onBlocked', 'error')
 
-  const limit = (context: Context, next: Next): Promise<Response | undefined> => {
-    const before = decisionsOf(context)
-    const rooms = before.map(({ room }) => room)
-    // One that adds to this room has decided for both.
-    if (rooms.some((other) => other === room || other.isAddedTo(room))) return passOn(next)
-    const rejected = async (error: unknown): Promise<Response> => {
-      if (!(error instanceof RequestError)) return failed(error)
-      return responseOf(room.gate.rejection(error.mistake, context.req.header('accept')), context.req.method)
-    }
-    let info: Later<LimitInfo | undefined>
-    try {
-      info = room.decide(context, rooms)
-    } catch (error) {
-      return rejected(error)
-    }
-    return isPromise(info) ? info.then((info) => proceed(info, context, next), rejected) : proceed(info, context, next)
-  }
+  const limit = (context: Context, next: Next): Later<Response | undefined> =>
+    attempt(
+      () => decideFor(room, context, context, onResponses),
+      (error) => {
+        if (error instanceof StoreError)
+          throw answering(error, new Response('Service Unavailable', { status: error.status }))
+        return responseOf(room.rejection(error, context.req.header('accept')), context.req.method)
+      },
+      async (info) => {
+        if (info === undefined) {
+          await next()
+          return undefined
+        }
+        context.set('rateLimit', info)
+        return info.blocked ? blocked(info, context) : admitted(info, context, next)
+      },
+    )
 
-  /** Hono's own handler of errors answers with what an error has for a response. */
-  const failed = (error: unknown): never => {
-    if (!(error instanceof StoreError)) throw error
-    throw Object.assign(error, { getResponse: () => new Response('Service Unavailable', { status: error.status }) })
-  }
-
-  const proceed = async (info: LimitInfo | undefined, context: Context, next: Next): Promise<Response | undefined> => {
-    if (info === undefined) return passOn(next)
-    context.set('rateLimit', info)
-    const decided = decisionsOf(context)
-    countedTwice(decided, room, info)
-    decided.push({ room, info })
-    const infos = (): LimitInfo[] => decided.map(({ info }) => info)
-    if (info.blocked) {
-      for (const before of decided) before.room.end(before.info, false)
-      return blocked(info, infos(), context)
-    }
-    const end = (): void => {
-      if (chargeOn === undefined) room.end(info, true)
-      else settle(room, info, () => chargeOn(context))
-    }
+  const admitted = async (info: LimitInfo, context: Context, next: Next): Promise<undefined> => {
+    note(context, onResponses, room, info)
     try {
       await next()
     } catch (error) {
       room.end(info, true)
       throw error
     }
+    const end = (): void => room.settle(info, context)
     const isHeld = room.holds(info)
     if (isNoAnswer(context.res)) {
       if (isHeld) end()
-      return undefined
+      return
     }
     // Rooms inside have set theirs; the outermost one knows all.
-    const headers = room.gate.headers(decided.length === 1 ? info : infos(), context.res.status)
-    for (const name in headers) {
-      if (decided.some(({ info }) => info.blocked)) break
-      context.header(name, headers[name])
-    }
+    const infos = infosOf(onResponses.newest(context))
+    const headers = infos.some(({ blocked }) => blocked)
+      ? {}
+      : room.gate.headers(infos.length === 1 ? info : infos, context.res.status)
+    for (const name in headers) context.header(name, headers[name])
     if (isHeld) context.res = ending(context.res, context.req.method, end)
-    else if (chargeOn !== undefined) end()
-    return undefined
+    else end()
   }
 
-  const blocked = async (info: LimitInfo, infos: readonly LimitInfo[], context: Context): Promise<Response> => {
-    const refusal = room.gate.refusal(infos, context.req.header('accept'))
+  const blocked = async (info: LimitInfo, context: Context): Promise<Response> => {
+    const refusal = refuse(context.req.header('accept'), context, onResponses, room, info)
+    note(context, onResponses, room, info)
     const response = responseOf(refusal, context.req.method)
     if (onBlocked === undefined) return response
-    const kept = Object.entries(refusal.headers).filter(([name]) => !name.toLowerCase().startsWith('content-'))
-    if (onBlocked === 'error') {
-      // Hono's own handler of errors answers with what an error has for a response.
-      const error = new RateLimitError(info, refusal.status, Object.fromEntries(kept))
-      throw Object.assign(error, { getResponse: () => response })
-    }
+    const kept = withoutBody(refusal.headers)
+    if (onBlocked === 'error') throw answering(new RateLimitError(info, refusal.status, kept), response)
     context.status(refusal.status as 429)
-    for (const [name, value] of kept) context.header(name, value)
+    for (const name in kept) context.header(name, kept[name])
     const own = (await onBlocked(info, context)) ?? response
+    if (isRedirection(own.status)) return own
     // Hono forgets what was set before where a handler makes a response by itself.
-    const missing = isRedirection(own.status) ? [] : kept.filter(([name]) => own.headers?.has(name) === false)
-    return missing.length === 0 ? own : withHeaders(own, Object.fromEntries(missing))
+    const missing = Object.entries(kept).filter(([name]) => own.headers?.has(name) === false)
+    return withHeaders(own, Object.fromEntries(missing))
   }
 
-  return Object.assign(limit, {
-    and: (more: unknown) => middlewareOf(room.extend(routeOptions(more), { adds: true })),
-    trials: () => room.trials(),
-    limiter: room.limiter,
-  }) as unknown as RateLimit
+  return extensible(limit, room, middlewareOf)
 }
 
-async function passOn(next: Next): Promise<undefined> {
-  await next()
-  return undefined
-}
+/** Hono's own handler of errors answers with what an error has for a response. */
+const answering = (error: Error, response: Response): Error => Object.assign(error, { getResponse: () => response })

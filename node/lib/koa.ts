@@ -5,23 +5,18 @@
  */
 
 import type { DefaultContext, Middleware, Next, ParameterizedContext } from 'koa'
-import { outOfRange } from './errors.js'
 import type { Refusal } from './http/gate.js'
-import type { Limiter } from './limiter/limiter.js'
 import type { LimitInfo } from './results/info.js'
 import { clientBy, type Trust } from './room/address.js'
 import type { Framework, Gates } from './room/framework.js'
 import { isClosed } from './room/gone.js'
-import { admit, decideFor, refuse, refuseTo } from './room/node.js'
-import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
-import { type ChargeOn, chargeOption } from './room/outcome.js'
-import { RequestError } from './room/request-error.js'
+import { type Extensible, extensible } from './room/handle.js'
+import { admit, decideFor, leave, refuse } from './room/node.js'
+import { functionOption, type RoomOptions } from './room/options.js'
 import { onResponses } from './room/response.js'
 import { Room } from './room/room.js'
 import { APP, mountName, routeName, takesAll } from './room/route-names.js'
-import type { LimitsOfRequest, RoomLimits } from './room/rules.js'
-import type { Trials } from './room/trials.js'
-import { after, isPromise, type Later } from './time/later.js'
+import { after, attempt } from './time/later.js'
 
 export { RateLimitError } from './room/rate-limit-error.js'
 export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
@@ -37,33 +32,22 @@ export interface RateLimitState {
 export type Context = ParameterizedContext<RateLimitState, DefaultContext>
 
 /** The options of {@link rateLimit}. */
-export interface RateLimitOptions extends RoomOptions<Context> {
+export interface RateLimitOptions extends RoomOptions<Context, [context: Context]> {
   /** The response to a refused request, in place of the one with status 429; `'error'` throws a {@link RateLimitError}. */
   readonly onBlocked?: 'error' | ((info: LimitInfo, context: Context, next: Next) => unknown) | undefined
-  /** Statuses, or a function of the context: only these outcomes stay charged. */
-  readonly chargeOn?: ChargeOn<[context: Context]> | undefined
 }
 
 /** A middleware that limits requests. */
-export interface RateLimit extends Middleware<RateLimitState> {
-  /**
-   * A middleware that adds limits to these: one decision for all of them, either every one is charged or none. If this
-   * middleware has already decided the request, the new one decides only the added limits.
-   */
-  and(more: RoomLimits<Context> | LimitsOfRequest<Context> | RouteOptions<RateLimitOptions>): RateLimit
-  /** The counts of limits in shadow mode and of candidates. */
-  trials(): Trials
-  /** The limiter, for its events. */
-  readonly limiter: Limiter
-}
+export interface RateLimit extends Middleware<RateLimitState>, Extensible<Context, RateLimitOptions, RateLimit> {}
 
 /** The header whose left-most address a client can write itself. */
 const LIST = 'x-forwarded-for'
 
 const framework: Framework<Context> = {
   kind: 'koa',
-  options: ['onBlocked', 'chargeOn'],
+  options: ['onBlocked'],
   client: (context: Context, gates: Gates) => clientBy(context.req, gates, trustOf(context), () => context.ip),
+  statusOf: ({ status }: Context) => status,
   isGone: ({ req }) => isClosed(req),
   nameOf,
 }
@@ -136,26 +120,25 @@ function send(context: Context, { status, headers, body }: Refusal): void {
 }
 
 function middlewareOf(room: Room<Context>): RateLimit {
-  const { onBlocked } = room.options as unknown as RateLimitOptions
-  if (onBlocked !== undefined && onBlocked !== 'error' && typeof onBlocked !== 'function') {
-    throw outOfRange('', 'onBlocked', "must be a function or 'error'", onBlocked)
-  }
-  const chargeOn = chargeOption(room.options, (context: Context) => context.status)
+  const onBlocked = functionOption<RateLimitOptions['onBlocked']>(room.options, 'onBlocked', 'error')
 
-  const proceed = (info: LimitInfo | undefined, context: Context, next: Next): unknown => {
-    if (info === undefined) return next()
-    context.state.rateLimit = info
-    if (info.blocked) return blocked(info, context, next)
-    admit(context.res, onResponses, room, info, chargeOn === undefined ? undefined : () => chargeOn(context))
-    return next()
-  }
+  const limit = (context: Context, next: Next): unknown =>
+    attempt<LimitInfo | undefined, unknown>(
+      () => decideFor(room, context, context.res, onResponses),
+      (error) => send(context, room.rejection(error, context.req.headers.accept)),
+      (info) => {
+        if (info === undefined) return next()
+        context.state.rateLimit = info
+        if (info.blocked) return blocked(info, context, next)
+        admit(context.res, onResponses, room, info, context)
+        return next()
+      },
+    )
 
   const blocked = (info: LimitInfo, context: Context, next: Next): unknown => {
-    if (onBlocked === undefined) {
-      send(context, refuse(context.req, context.res, onResponses, room, info))
-      return undefined
-    }
-    const { error, refusal } = refuseTo(context.req, context.res, onResponses, room, info)
+    const refusal = refuse(context.req.headers.accept, context.res, onResponses, room, info)
+    if (onBlocked === undefined) return send(context, refusal)
+    const error = leave(context.res, onResponses, room, info, refusal)
     if (onBlocked === 'error') throw error
     context.status = error.status
     // A function that only writes a log has not answered.
@@ -166,23 +149,5 @@ function middlewareOf(room: Room<Context>): RateLimit {
     })
   }
 
-  const limit = (context: Context, next: Next): unknown => {
-    const failed = (error: unknown): void => {
-      if (!(error instanceof RequestError)) throw error
-      send(context, room.gate.rejection(error.mistake, context.req.headers.accept))
-    }
-    let info: Later<LimitInfo | undefined>
-    try {
-      info = decideFor(room, context, context.res, onResponses)
-    } catch (error) {
-      return failed(error)
-    }
-    return isPromise(info) ? info.then((info) => proceed(info, context, next), failed) : proceed(info, context, next)
-  }
-
-  return Object.assign(limit, {
-    and: (more: unknown) => middlewareOf(room.extend(routeOptions(more), { adds: true })),
-    trials: () => room.trials(),
-    limiter: room.limiter,
-  }) as unknown as RateLimit
+  return extensible(limit, room, middlewareOf)
 }

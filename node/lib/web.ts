@@ -6,26 +6,19 @@
 
 import { wrongType } from './errors.js'
 import type { Refusal } from './http/gate.js'
-import type { Limiter } from './limiter/limiter.js'
 import type { Headers } from './results/headers.js'
 import type { LimitInfo } from './results/info.js'
 import type { Framework, Gates } from './room/framework.js'
-import { type RoomOptions, type RouteOptions, routeOptions } from './room/options.js'
-import { type ChargeOn, chargeOption, settle } from './room/outcome.js'
-import { RequestError } from './room/request-error.js'
+import { type Extensible, extensible } from './room/handle.js'
+import type { RoomOptions } from './room/options.js'
 import { Room } from './room/room.js'
-import type { LimitsOfRequest, RoomLimits } from './room/rules.js'
-import type { Trials } from './room/trials.js'
 import { ending, responseOf, whenForgotten, withHeaders } from './room/web-response.js'
 
 export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
 export type { Trials } from './room/trials.js'
 
 /** The options of {@link rateLimit}. */
-export interface RateLimitOptions extends RoomOptions<Request> {
-  /** Statuses, or a function: only these outcomes stay charged. {@link Limited.apply} gives back the others. */
-  readonly chargeOn?: ChargeOn<[request: Request, response: Response]> | undefined
-}
+export interface RateLimitOptions extends RoomOptions<Request, [request: Request, response: Response]> {}
 
 /** Facts that a request does not say itself. */
 export interface Peer {
@@ -54,14 +47,8 @@ export interface Limited {
 }
 
 /** Checks a request. */
-export interface RateLimit {
+export interface RateLimit extends Extensible<Request, RateLimitOptions, RateLimit> {
   (request: Request, peer?: Peer): Promise<Limited>
-  /** A check that adds limits to these: one decision for all of them, either every one is charged or none. */
-  and(more: RoomLimits<Request> | LimitsOfRequest<Request> | RouteOptions<RateLimitOptions>): RateLimit
-  /** The counts of limits in shadow mode and of candidates. */
-  trials(): Trials
-  /** The limiter, for its events. */
-  readonly limiter: Limiter
 }
 
 /** The addresses of peers, which requests do not carry. */
@@ -69,13 +56,14 @@ const addresses = new WeakMap<Request, string | undefined>()
 
 const framework: Framework<Request> = {
   kind: 'web',
-  options: ['chargeOn'],
+  options: [],
   client(request: Request, { gate }: Gates): string {
     const { headers } = request
     const name = gate.trustsNobody ? 'x-forwarded-for' : gate.forwardedHeader
     const lines = headers.get(name) ?? (gate.trustsNobody ? headers.get('forwarded') : null) ?? []
     return gate.client(addresses.get(request), lines)
   },
+  statusOf: (_request: Request, response: Response) => response.status,
   isGone: ({ signal }) => signal?.aborted === true,
 }
 
@@ -120,42 +108,32 @@ const refused = (request: Request, refusal: Refusal, info?: LimitInfo): Limited 
 }
 
 function checkOf(room: Room<Request>): RateLimit {
-  const chargeOn = chargeOption(room.options, (_request: Request, response: Response) => response.status)
-
-  const limited = (request: Request, info: LimitInfo | undefined): Limited => {
+  const limited = (request: Request, accept: string | undefined, info: LimitInfo | undefined): Limited => {
     if (info === undefined) return NOTHING
-    if (info.blocked) {
-      return refused(request, room.gate.refusal(info, request.headers.get('accept') ?? undefined), info)
-    }
+    if (info.blocked) return refused(request, room.gate.refusal(info, accept), info)
     const isHeld = room.holds(info)
-    const release = (): void => room.end(info, true)
     const apply = (response: Response): Response => {
-      const end = chargeOn === undefined ? release : () => settle(room, info, () => chargeOn(request, response))
+      const end = (): void => room.settle(info, request, response)
       const own = withHeaders(response, room.gate.headers(info, response.status))
       if (isHeld) return ending(own, request.method, end)
-      if (chargeOn !== undefined) end()
+      end()
       return own
     }
-    const limited = { info, headers: room.gate.headers(info), response: undefined, apply, release }
+    const release = (): void => room.end(info, true)
     if (isHeld) whenForgotten(apply, release)
-    return limited
+    return { info, headers: room.gate.headers(info), response: undefined, apply, release }
   }
 
   const check = async (request: Request, peer: Peer = {}): Promise<Limited> => {
     if (typeof request?.headers?.get !== 'function') throw wrongType('', 'request', 'must be a Request', request)
     addresses.set(request, peer?.address)
+    const accept = request.headers.get('accept') ?? undefined
     try {
-      return limited(request, await room.decide(request))
+      return limited(request, accept, await room.decide(request))
     } catch (error) {
-      if (!(error instanceof RequestError)) throw error
-      const rejection = room.gate.rejection(error.mistake, request.headers.get('accept') ?? undefined)
-      return refused(request, rejection)
+      return refused(request, room.rejection(error, accept))
     }
   }
 
-  return Object.assign(check, {
-    and: (more: unknown) => checkOf(room.extend(routeOptions(more), { adds: true })),
-    trials: () => room.trials(),
-    limiter: room.limiter,
-  }) as RateLimit
+  return extensible(check, room, checkOf)
 }

@@ -67,6 +67,10 @@ export interface Refusal {
   readonly retryAfter: number
 }
 
+/** The headers of a refusal without those of its body, which somebody else writes. */
+export const withoutBody = (headers: Headers): Headers =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !name.toLowerCase().startsWith('content-')))
+
 /** One line of a header, all of them, or none. */
 export type Lines = string | readonly string[] | undefined
 

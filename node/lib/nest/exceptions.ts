@@ -51,19 +51,18 @@ export function exceptionOf(error: unknown): unknown {
 }
 
 /** An exception as `@nestjs/websockets` sends it to the client; others become its "Internal server error". */
-export function websocketException(info: LimitInfo, message: string, pattern: unknown): Error {
+function inWebsocket(data: Omit<RefusedMessage, 'status' | 'code' | 'retryAfter'> & { readonly code: string }): Error {
   // Only apps with gateways have the package, and they have loaded it.
   const { WsException } = require('@nestjs/websockets') as typeof import('@nestjs/websockets')
-  const data: RefusedMessage = { status: 'error', message, ...extensionsOf(info), cause: { pattern } }
-  return Object.assign(new WsException(data), { info })
+  return new WsException({ status: 'error', ...data })
 }
 
+/** The exception for a refused message. */
+export const websocketException = (info: LimitInfo, message: string, pattern: unknown): Error =>
+  Object.assign(inWebsocket({ message, ...extensionsOf(info), cause: { pattern } }), { info })
+
 /** The same for a message whose key or cost is none; other errors stay as they are. */
-export function websocketError(error: unknown, pattern: unknown): unknown {
-  if (!(error instanceof RequestError)) return error
-  const { WsException } = require('@nestjs/websockets') as typeof import('@nestjs/websockets')
-  const { message, code } = error
-  return new WsException({ status: 'error', message, code, cause: { pattern } })
-}
+export const websocketError = (error: unknown, pattern: unknown): unknown =>
+  error instanceof RequestError ? inWebsocket({ message: error.message, code: error.code, cause: { pattern } }) : error
 
 const extensionsOf = ({ resetSec }: LimitInfo): RefusalExtensions => ({ code: CODE, retryAfter: resetSec })

@@ -1,5 +1,6 @@
 /* The headers of GraphQL: a response has several fields, each of them decided by itself. */
 
+import { withoutBody } from '../http/gate.js'
 import type { Headers } from '../results/headers.js'
 import type { LimitInfo } from '../results/info.js'
 import type { Room } from '../room/room.js'
@@ -36,7 +37,6 @@ export function tellFields(response: PlatformResponse | undefined, room: Room<Pl
 function headersOf({ gate }: Room<PlatformRequest>, given: readonly (LimitInfo | undefined)[]): Headers {
   const infos = given.filter((info) => info !== undefined)
   if (!infos.some(({ blocked }) => blocked)) return gate.headers(infos)
-  const { headers } = gate.refusal(infos)
   // The body is the driver's.
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.toLowerCase().startsWith('content-')))
+  return withoutBody(gate.refusal(infos).headers)
 }

@@ -1,4 +1,4 @@
-import { type IncomingMessage, ServerResponse } from 'node:http'
+import { ServerResponse } from 'node:http'
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
 import type { FastifyReply } from 'fastify'
 import { outOfRange } from '../errors.js'
@@ -6,12 +6,12 @@ import { settingsOf } from '../express/app.js'
 import { placeOn } from '../fastify/reply.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { LimitInfo } from '../results/info.js'
-import { admit, decideFor, refuseTo } from '../room/node.js'
+import { admit, decideFor, leave, refuse } from '../room/node.js'
 import { RateLimitError } from '../room/rate-limit-error.js'
 import { RequestError } from '../room/request-error.js'
-import { besideResponses, onFinished, onResponses } from '../room/response.js'
+import { besideResponses, onFinished, onResponses, type Shelf } from '../room/response.js'
 import type { Trials } from '../room/trials.js'
-import { isPromise, type Later } from '../time/later.js'
+import { attempt, type Later } from '../time/later.js'
 import { type Incoming, incomingOf } from './contexts.js'
 import { exceptionOf, RateLimitException, websocketError, websocketException } from './exceptions.js'
 import { tellFields } from './fields.js'
@@ -41,35 +41,31 @@ export class TidegateGuard implements CanActivate {
       if (incoming.kind === 'ws') throw websocketError(error, context.switchToWs().getPattern())
       throw incoming.kind === 'http' || error instanceof RequestError ? exceptionOf(error) : error
     }
-    let info: Later<LimitInfo | undefined>
-    try {
-      info = this.#decide(target, incoming, context)
-    } catch (error) {
-      return failed(error)
-    }
-    if (isPromise(info)) return info.then((info) => this.#proceed(info, target, incoming, context), failed)
-    return this.#proceed(info, target, incoming, context)
+    return attempt(
+      () => this.#decide(target, incoming, context),
+      failed,
+      (info) => this.#proceed(info, target, incoming, context),
+    )
   }
 
   /** The counts of limits in shadow mode and of candidates. */
   trials(): Trials {
-    return this.#rooms.base.room.trials()
+    return this.#rooms.base.trials()
   }
 
   /** The limiter, for its events. */
   get limiter(): Limiter {
-    return this.#rooms.base.room.limiter
+    return this.#rooms.base.limiter
   }
 
   #decide(
-    { room }: TargetRoom,
+    room: TargetRoom,
     { kind, request, response }: Incoming,
     context: ExecutionContext,
   ): Later<LimitInfo | undefined> {
     if (kind === 'http' && response !== undefined) {
-      const isExpress = settingsOf(response) !== undefined
-      if (isExpress) return decideFor(room, request, response, besideResponses)
-      return decideFor(room, request, rawOf(response), onResponses)
+      const { raw, shelf } = carrierOf(response)
+      return decideFor(room, request, raw, shelf)
     }
     // A response has several fields, a socket several messages: what is decided once is the context.
     const { decided } = this.#rooms
@@ -78,15 +74,14 @@ export class TidegateGuard implements CanActivate {
     return room.decide(request)
   }
 
-  #proceed(info: LimitInfo | undefined, target: TargetRoom, incoming: Incoming, context: ExecutionContext): boolean {
+  #proceed(info: LimitInfo | undefined, room: TargetRoom, incoming: Incoming, context: ExecutionContext): boolean {
     if (info === undefined) return true
     const { kind, request, response } = incoming
     const isHttp = kind === 'http' && response !== undefined
     // A request of Express finds its answer by its prototype, where it is not another one than the response's.
     const hasAnswer = isHttp && this.#rooms.getRequest === undefined && settingsOf(request) !== undefined
     if (!hasAnswer) request.rateLimit = info
-    if (isHttp) return proceedHttp(info, target, request, response)
-    const { room } = target
+    if (isHttp) return proceedHttp(info, room, request, response)
     if (room.holds(info)) endWith(response, room, info)
     if (kind === 'graphql') tellFields(response, room, info)
     if (!info.blocked) return true
@@ -100,7 +95,7 @@ Injectable()(TidegateGuard)
 Inject(Rooms)(TidegateGuard, undefined, 0)
 
 /** Releases what a field of GraphQL holds when its response has ended; a message of a websocket has no such end. */
-function endWith(response: PlatformResponse | undefined, room: TargetRoom['room'], info: LimitInfo): void {
+function endWith(response: PlatformResponse | undefined, room: TargetRoom, info: LimitInfo): void {
   const raw = response && rawOf(response)
   if (raw instanceof ServerResponse) {
     onFinished(raw, () => room.end(info, true))
@@ -110,24 +105,23 @@ function endWith(response: PlatformResponse | undefined, room: TargetRoom['room'
   throw outOfRange(info.key, 'limits', 'must not be of type concurrency where there is no response to end', info.key)
 }
 
-function proceedHttp(
-  info: LimitInfo,
-  { room, chargeOn }: TargetRoom,
-  request: PlatformRequest,
-  response: PlatformResponse,
-): boolean {
-  const isExpress = settingsOf(response) !== undefined
-  const raw = isExpress ? response : rawOf(response)
-  const shelf = isExpress ? besideResponses : onResponses
+function proceedHttp(info: LimitInfo, room: TargetRoom, request: PlatformRequest, response: PlatformResponse): boolean {
+  const { raw, shelf } = carrierOf(response)
   if (info.blocked) {
-    const incoming: IncomingMessage = isExpress ? request : (request.raw ?? request)
-    const { error } = refuseTo(incoming, raw, shelf, room, info)
+    const { headers } = shelf === besideResponses ? request : rawOf(request)
+    const error = leave(raw, shelf, room, info, refuse(headers.accept, raw, shelf, room, info))
     throw new RateLimitException(info, error.status, error)
   }
-  const decision = admit(raw, shelf, room, info, chargeOn === undefined ? undefined : () => chargeOn(request, response))
+  const decision = admit(raw, shelf, room, info, request, response)
   if (raw !== response) placeOn(response as unknown as FastifyReply, decision)
   return true
 }
 
-/** Node's own response, where it is not Express's: Fastify's has it in `raw`. */
-const rawOf = (response: PlatformResponse): PlatformResponse => response.raw ?? response
+/** Node's own response, and the place of its decisions. */
+const carrierOf = (response: PlatformResponse): { readonly raw: PlatformResponse; readonly shelf: Shelf } =>
+  settingsOf(response) === undefined
+    ? { raw: rawOf(response), shelf: onResponses }
+    : { raw: response, shelf: besideResponses }
+
+/** Node's own request or response, where it is not Express's: Fastify's has it in `raw`. */
+const rawOf = <Message extends { readonly raw?: Message }>(message: Message): Message => message.raw ?? message

@@ -18,15 +18,17 @@ export type RoomLimits = rules.RoomLimits<PlatformRequest>
 /** Gives the request of a context, of which `found` is the one that is usual for its kind, if any. */
 export type GetRequest = (context: ExecutionContext, found: PlatformRequest) => PlatformRequest
 
+type HttpOutcome = [request: PlatformRequest, response: PlatformRequest]
+
 /** The options of the module. */
-export interface RateLimitOptions extends OptionalLimits<Omit<RoomOptions<PlatformRequest>, 'body'>> {
+export interface RateLimitOptions extends OptionalLimits<Omit<RoomOptions<PlatformRequest, HttpOutcome>, 'body'>> {
   /**
    * Limits every route, not only those with `@RateLimit()`; with `false` the module needs no `limits`.
    * @defaultValue true
    */
   readonly global?: boolean | undefined
   /** The outcomes of HTTP that stay charged; the charge of others is given back. @defaultValue all of them */
-  readonly chargeOn?: ChargeOn<[request: PlatformRequest, response: PlatformRequest]> | undefined
+  readonly chargeOn?: ChargeOn<HttpOutcome> | undefined
   /**
    * The request of a context, in place of the one that is found: `key` and the others get it, and it gets `rateLimit`.
    * A context without one is not limited. Contexts other than HTTP, GraphQL and websockets are limited only by this.

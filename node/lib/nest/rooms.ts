@@ -8,24 +8,20 @@ import { nameOf as nameInFastify } from '../fastify/hooks.js'
 import type { Gate } from '../http/gate.js'
 import type { Framework } from '../room/framework.js'
 import { functionOption } from '../room/options.js'
-import { chargeOption } from '../room/outcome.js'
 import { Room } from '../room/room.js'
-import type { Later } from '../time/later.js'
 import { clientIn, isGoneIn, isInnerField } from './contexts.js'
 import { LIMITS, type PlatformRequest, type RateLimitOptions, type RouteLimits } from './module-options.js'
 
 const framework: Framework<PlatformRequest> = {
   kind: 'nestjs',
-  options: ['chargeOn', 'global', 'adds', 'getRequest'],
+  options: ['global', 'adds', 'getRequest'],
+  statusOf: (_request: PlatformRequest, response: PlatformRequest) => response.statusCode,
   client: clientIn,
   isGone: isGoneIn,
 }
 
-/** The room of a target, and the outcomes that stay charged. */
-export interface TargetRoom {
-  readonly room: Room<PlatformRequest>
-  readonly chargeOn: ((request: PlatformRequest, response: PlatformRequest) => Later<boolean>) | undefined
-}
+/** The room of a target: of the module, a class or a handler. */
+export type TargetRoom = Room<PlatformRequest>
 
 /** The limits that stand on a handler, or on its class. */
 interface Marked {
@@ -54,13 +50,12 @@ export class Rooms {
   readonly #marked = new WeakMap<object, WeakMap<object, Marked>>()
 
   constructor(options: RateLimitOptions) {
-    const { global = true, getRequest, body } = (options ?? {}) as RateLimitOptions & { body?: unknown }
+    const { global = true, body } = (options ?? {}) as RateLimitOptions & { body?: unknown }
     if (typeof global !== 'boolean') throw wrongType('', 'global', 'must be a boolean', global)
     if (body !== undefined) throw outOfRange('', 'body', 'must be left to an exception filter', body)
     this.#global = global
-    this.base = targetOf(new Room<PlatformRequest>(options, framework))
-    functionOption(this.base.room.options, 'getRequest')
-    this.getRequest = getRequest
+    this.base = new Room(options, framework)
+    this.getRequest = functionOption(this.base.options, 'getRequest')
   }
 
   /** The limits of a handler; nothing where it has none. */
@@ -82,7 +77,7 @@ export class Rooms {
   /** The limits of a class are one room for all of its handlers. */
   #ofClass({ name }: Class, limits: RouteLimits): TargetRoom {
     const known = this.#ofClasses.get(limits) ?? new Map<string, TargetRoom>()
-    const target = known.get(name) ?? this.#make({ name }, limits, this.base.room)
+    const target = known.get(name) ?? this.#make({ name }, limits, this.base)
     this.#ofClasses.set(limits, known.set(name, target))
     return target
   }
@@ -90,7 +85,7 @@ export class Rooms {
   /** The room of a handler; limits that it adds go beside those that it would have otherwise. */
   #ofHandler(context: ExecutionContext, limits: RouteLimits, below: Marked['below']): TargetRoom {
     const controller = context.getClass()
-    const { room } = below && limits.adds ? this.#ofClass(controller, below) : this.base
+    const room = below && limits.adds ? this.#ofClass(controller, below) : this.base
     return this.#make(handlerNames(context), limits, room, below !== false)
   }
 
@@ -106,14 +101,9 @@ export class Rooms {
     return marked
   }
 
-  #make(
-    names: Names,
-    { adds = false, ...options }: RouteLimits,
-    to: Room<PlatformRequest>,
-    hasBase = true,
-  ): TargetRoom {
+  #make(names: Names, { adds = false, ...options }: RouteLimits, to: TargetRoom, hasBase = true): TargetRoom {
     if (typeof adds !== 'boolean') throw wrongType('', 'adds', 'must be a boolean', adds)
-    return targetOf(to.extend(options, { adds: adds && hasBase && options.limits !== undefined, framework: names }))
+    return to.extend(options, { adds: adds && hasBase && options.limits !== undefined, framework: names })
   }
 }
 
@@ -128,9 +118,4 @@ function handlerNames(context: ExecutionContext): Names {
     return request.route === undefined ? name : nameInExpress(request, gate)
   }
   return { name, nameOf }
-}
-
-function targetOf(room: Room<PlatformRequest>): TargetRoom {
-  const statusOf = (_request: PlatformRequest, response: PlatformRequest): number => response.statusCode
-  return { room, chargeOn: chargeOption(room.options, statusOf) }
 }

@@ -1,6 +1,7 @@
 /* The parts of a room that are of its framework. */
 
 import type { Gate } from '../http/gate.js'
+import type { Outcome } from './outcome.js'
 import type { Place } from './route-names.js'
 
 /** The part of a room that knows its framework. */
@@ -13,6 +14,8 @@ export interface Framework<Request> {
   readonly name?: string | undefined
   /** The client's address, as a gate of the room says it. */
   client(request: Request, gates: Gates): string
+  /** The status of a response, by what the option `chargeOn` is called with. */
+  statusOf(...outcome: Outcome): number
   /** True for a request whose client has closed the connection, which has no address then. */
   isGone(request: Request): boolean
   /** The key of limits that are given as text without a name: the place that a request is at. The gate is told of mistakes. */

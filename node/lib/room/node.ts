@@ -1,20 +1,18 @@
 /* One request through a room, for frameworks that are made of Node's own request and response. */
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Refusal } from '../http/gate.js'
-import type { Headers } from '../results/headers.js'
+import type { ServerResponse } from 'node:http'
+import { type Refusal, withoutBody } from '../http/gate.js'
 import type { LimitInfo } from '../results/info.js'
 import type { Later } from '../time/later.js'
-import { settle } from './outcome.js'
 import { RateLimitError } from './rate-limit-error.js'
-import { carry, type Decision, giveAllBack, inOrder, onFinished, type Shelf } from './response.js'
+import { carry, type Decision, infosOf, inOrder, onFinished, type Shelf } from './response.js'
 import type { Room } from './room.js'
 
 /** Decides a request whose response is this one; nothing where it is not limited, or this room has decided it. */
 export function decideFor<Request>(
   room: Room<Request>,
   request: Request,
-  response: ServerResponse,
+  response: object,
   shelf: Shelf,
 ): Later<LimitInfo | undefined> {
   const newest = shelf.newest(response)
@@ -35,54 +33,39 @@ export function admit<Request>(
   shelf: Shelf,
   room: Room<Request>,
   info: LimitInfo,
-  charges: (() => Later<boolean>) | undefined,
+  ...outcome: readonly unknown[]
 ): Decision {
   const decision = carry(response, shelf, room, info)
-  if (charges !== undefined || room.holds(info)) {
-    onFinished(response, () => {
-      if (charges !== undefined && response.headersSent) settle(room, info, charges)
-      else room.end(info, true)
-    })
+  if (room.isOpen(info)) {
+    onFinished(response, () => (response.headersSent ? room.settle(info, ...outcome) : room.end(info, true)))
   }
   return decision
 }
 
-/** The refusal of a request; what other rooms charged it is given back. */
+/** The refusal of a request with this `Accept`; what other rooms charged it is given back. */
 export function refuse<Request>(
-  request: IncomingMessage,
-  response: ServerResponse,
+  accept: string | undefined,
+  response: object,
   shelf: Shelf,
   room: Room<Request>,
   info: LimitInfo,
 ): Refusal {
-  const before = inOrder(shelf.newest(response))
-  if (before.length === 0) return room.gate.refusal(info, request.headers.accept)
-  giveAllBack(before)
-  return room.gate.refusal([...before.map(({ info }) => info), info], request.headers.accept)
+  const before = shelf.newest(response)
+  for (const { room, info } of inOrder(before)) room.end(info, false)
+  return room.gate.refusal(before === undefined ? info : [...infosOf(before), info], accept)
 }
 
-/** A refused request that the app answers itself. */
-export interface Refused {
-  readonly error: RateLimitError
-  /** The usual response, where the app does not answer. */
-  readonly refusal: Refusal
-}
-
-/** The refusal of a request that the app answers itself; the response has the headers in any case. */
-export function refuseTo<Request>(
-  request: IncomingMessage,
+/** The error for an app that answers a refused request itself; the response has the headers in any case. */
+export function leave<Request>(
   response: ServerResponse,
   shelf: Shelf,
   room: Room<Request>,
   info: LimitInfo,
-): Refused {
-  const refusal = refuse(request, response, shelf, room, info)
-  const kept: Headers = {}
-  for (const name in refusal.headers) {
-    if (!name.toLowerCase().startsWith('content-')) kept[name] = refusal.headers[name] as string
-  }
+  { status, headers }: Refusal,
+): RateLimitError {
+  const kept = withoutBody(headers)
   carry(response, shelf, room, info, kept)
-  return { error: new RateLimitError(info, refusal.status, kept), refusal }
+  return new RateLimitError(info, status, kept)
 }
 
 /** The time for an answer that is neither there nor promised. */

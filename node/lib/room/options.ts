@@ -4,11 +4,14 @@ import { knownOptions, NO_LIMITER, outOfRange, StoreError, wrongType } from '../
 import type { GateOptions } from '../http/gate.js'
 import { Limiter } from '../limiter/limiter.js'
 import type { Limits, SelectedLimits } from '../limits/documents.js'
+import { native } from '../native/native.js'
 import type { Later } from '../time/later.js'
+import type { ChargeOn } from './outcome.js'
 import type { Actor, LimitsOfRequest, RoomLimits, Rule } from './rules.js'
 
 /** The options of every room; `Request` is the request, or the context, of its framework. */
-export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
+export interface RoomOptions<Request, Outcome extends readonly unknown[] = [Request]>
+  extends Omit<GateOptions, 'scope'> {
   /**
    * A limiter, or the URL of a store; middlewares with the same URL share one limiter and its connections.
    * @defaultValue a limiter of its own, in the memory of this process
@@ -38,6 +41,8 @@ export interface RoomOptions<Request> extends Omit<GateOptions, 'scope'> {
   readonly shadow?: boolean | undefined
   /** A definition that may replace the limit: decided beside it and counted, never enforced. */
   readonly candidate?: Rule<Request>['candidate']
+  /** Statuses, or a function: only these outcomes stay charged. @defaultValue all of them */
+  readonly chargeOn?: ChargeOn<Outcome> | undefined
 }
 
 /** The options of a route: those of its room in part, in place of the room's. */
@@ -47,18 +52,8 @@ export type RouteOptions<Options> = Partial<Omit<Options, 'limiter'>>
 export type OptionalLimits<Options extends { readonly limits: unknown }> = Omit<Options, 'limits'> &
   Partial<Pick<Options, 'limits'>>
 
-const GATE = [
-  'trustedProxies',
-  'forwardedHeader',
-  'ipv6Prefix',
-  'headers',
-  'draft',
-  'reset',
-  'status',
-  'body',
-  'silence',
-] as const
-const ROOM = ['limiter', 'limits', 'name', 'key', 'cost', 'factor', 'skip', 'shadow', 'candidate'] as const
+const GATE = native.gateOptions().filter((name) => name !== 'scope')
+const ROOM = ['limiter', 'limits', 'name', 'key', 'cost', 'factor', 'skip', 'shadow', 'candidate', 'chargeOn']
 
 /** The options as an object of their own, each read once; a misspelt one is refused. */
 export function roomOptions(given: unknown, framework: readonly string[]): Record<string, unknown> {
@@ -74,16 +69,18 @@ export function routeOptions(given: unknown): unknown {
   return isOptions ? given : { limits: given }
 }
 
-/** Options that are functions are checked for being one. */
-export function functionOption(options: Record<string, unknown>, name: string): void {
+/** An option that is a function, or perhaps one other word. */
+export function functionOption<T>(options: Readonly<Record<string, unknown>>, name: string, other?: string): T {
   const value = options[name]
-  if (value !== undefined && typeof value !== 'function') throw wrongType('', name, 'must be a function', value)
+  if (value !== undefined && typeof value !== 'function' && (other === undefined || value !== other)) {
+    throw wrongType('', name, `must be a function${other === undefined ? '' : ` or '${other}'`}`, value)
+  }
+  return value as T
 }
 
 /** The options that are the gate's. */
 export function gateOptions(options: Record<string, unknown>, scope: string): GateOptions {
-  const given = GATE.filter((name) => options[name] !== undefined).map((name) => [name, options[name]])
-  return { ...Object.fromEntries(given), scope } as GateOptions
+  return { ...Object.fromEntries(GATE.map((name) => [name, options[name]])), scope }
 }
 
 /** The key of limits that are given as text. */

@@ -3,7 +3,7 @@
 import { answered, errorOf, LimitError } from '../errors.js'
 import { keyOf } from '../http/clients.js'
 import { native, type RequestErrorName } from '../native/native.js'
-import { isPromise, type Later } from '../time/later.js'
+import { attempt, type Later, same } from '../time/later.js'
 import type { ReadyRule } from './rules.js'
 
 /** The error of such a request; frameworks read its status, and none of them logs it as a fault of the program. */
@@ -72,12 +72,7 @@ export function estimated<Request>(cost: (request: Request) => Later<number>, re
     }
     throw new RequestError('unreadable', error)
   }
-  try {
-    const given = asked(cost, request)
-    return given instanceof Promise ? given.catch(failed) : given
-  } catch (error) {
-    return failed(error)
-  }
+  return attempt(() => asked(cost, request), failed, same)
 }
 
 const told = new WeakSet<object>()
@@ -93,16 +88,10 @@ function isOfInput(error: unknown): error is Error {
 
 /** Asks a function of the app about a request. What it throws is always an error. */
 export function asked<Request, T>(ask: (request: Request) => Later<T>, request: Request): Later<T> {
-  let answer: Later<T>
-  try {
-    answer = ask(request)
-  } catch (reason) {
-    throw errorFrom(reason)
-  }
-  return isPromise(answer) ? Promise.resolve(answer).catch(rethrow) : answer
+  return attempt(() => ask(request), rethrow, same)
 }
 
-function rethrow(reason: unknown): never {
+const rethrow = (reason: unknown): never => {
   throw errorFrom(reason)
 }
 

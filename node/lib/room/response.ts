@@ -72,6 +72,24 @@ export function inOrder(newest: Decision | undefined): readonly Decision[] {
 
 const NONE: readonly Decision[] = []
 
+/** The answers of a decision and of those before it. */
+export const infosOf = (newest: Decision | undefined): readonly LimitInfo[] => inOrder(newest).map(({ info }) => info)
+
+/** Notes a decision about the request of a response; it is told where one before it has counted the same. */
+export function note<Request>(
+  response: object,
+  shelf: Shelf,
+  room: Room<Request>,
+  info: LimitInfo,
+  refusal?: Headers,
+): Decision {
+  const before = shelf.newest(response)
+  const newest: Decision = { room: room as unknown as Room<never>, info, refusal, before, placed: undefined }
+  shelf.put(response, newest)
+  if (before !== undefined) countedTwice(inOrder(before), room, info)
+  return newest
+}
+
 /**
  * Puts the headers of a decision on the response when its head is written, whether by a handler, a stream, or
  * the answer to an error, which frameworks strip of headers that were set before. Only then its status is known.
@@ -83,11 +101,8 @@ export function carry<Request>(
   info: LimitInfo,
   refusal?: Headers,
 ): Decision {
-  const before = shelf.newest(response)
-  const newest: Decision = { room: room as unknown as Room<never>, info, refusal, before, placed: undefined }
-  shelf.put(response, newest)
-  if (before === undefined) hook(response as unknown as Carrying, shelf)
-  else countedTwice(inOrder(before), room, info)
+  const newest = note(response, shelf, room, info, refusal)
+  if (newest.before === undefined) hook(response as unknown as Carrying, shelf)
   return newest
 }
 
@@ -160,7 +175,7 @@ function headersOf(newest: Decision, status: number): Headers {
   // The room that was asked last is the one of the route, and says how they are written.
   const { room, info, refusal, before } = newest
   if (refusal !== undefined) return isRedirection(status) ? {} : refusal
-  return room.gate.headers(before === undefined ? info : inOrder(newest).map(({ info }) => info), status)
+  return room.gate.headers(before === undefined ? info : infosOf(newest), status)
 }
 
 /** Headers as an object; not the flat list that Node takes as well. */
@@ -194,11 +209,6 @@ function lowerCase(name: string): string {
   const lower = name.toLowerCase()
   lowerCased.set(name, lower)
   return lower
-}
-
-/** Gives back what this request was charged, in the limits of all rooms that admitted it. */
-export function giveAllBack(decisions: readonly Decision[]): void {
-  for (const { room, info } of decisions) room.end(info, false)
 }
 
 /** Calls when the response is finished, or its client is gone. */

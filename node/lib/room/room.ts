@@ -1,14 +1,14 @@
 /* One decision for each request, for the rooms of all frameworks. */
 
 import { outOfRange, StoreError, wrongType } from '../errors.js'
-import { combine, Gate } from '../http/gate.js'
+import { combine, Gate, type Lines, type Refusal } from '../http/gate.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { Check } from '../limiter/parts.js'
 import type { Limit } from '../limits/definition-cache.js'
 import { type ChosenLimits, chosenLimits, type Document } from '../limits/documents.js'
 import type { Trial } from '../native/native.js'
 import { LimitInfo } from '../results/info.js'
-import { after, all, isPromise, type Later } from '../time/later.js'
+import { after, all, attempt, type Later, same } from '../time/later.js'
 import { isHeard, tellDenied } from './denials.js'
 import { limiterPerRequest, memoryManyWorkers, sameKeyTwice, storeUnreachable } from './diagnostics.js'
 import type { Extension, Framework, Gates } from './framework.js'
@@ -24,9 +24,10 @@ import {
   roomOptions,
   scopeOf,
 } from './options.js'
+import { chargeOption, type Outcome } from './outcome.js'
 import { planOf } from './plan.js'
 import { proven } from './proven.js'
-import { actorText, asked, estimated, hasChosenCost, ofRequest } from './request-error.js'
+import { actorText, asked, estimated, hasChosenCost, ofRequest, RequestError } from './request-error.js'
 import { APP, Place } from './route-names.js'
 import {
   type Actor,
@@ -96,6 +97,7 @@ export class Room<Request> implements Gates {
   readonly #shared: boolean
   readonly #holds: Holds
   readonly #trials: TrialCounts
+  readonly #chargeOn: ReturnType<typeof chargeOption>
   #trusting: Gate | undefined
 
   /** A room of these options; one that comes from another shares its limiter and counts, and may add to its limits. */
@@ -117,8 +119,8 @@ export class Room<Request> implements Gates {
     this.#holds = new Holds(this.limiter)
     this.gate = new Gate(gateOptions(options, scopeOf(this.limiter, this.#shared)))
     this.#settings = { key: undefined, cost: 1, factor: 1, shadow: false, ...present(settingsOf<Request>(options, '')) }
-    functionOption(options, 'skip')
-    this.#skip = options.skip as ((request: Request) => Later<boolean>) | undefined
+    this.#skip = functionOption(options, 'skip')
+    this.#chargeOn = chargeOption(options.chargeOn, framework.statusOf)
     this.#trials = from === undefined ? new TrialCounts() : from.#trials
     this.#limits = options.limits ?? (() => undefined)
     this.#name = nameOption(options.name)
@@ -183,12 +185,37 @@ export class Room<Request> implements Gates {
     return this.#holds.has(info)
   }
 
+  /** True if a decision changes with the end of its request. */
+  isOpen(info: LimitInfo): boolean {
+    return this.#chargeOn !== undefined || this.#holds.has(info)
+  }
+
+  /** Ends a decision as the outcome says. If that cannot be determined, the charge stays, with a warning. */
+  settle(info: LimitInfo, ...outcome: readonly unknown[]): void {
+    const chargeOn = this.#chargeOn
+    const failed = (error: unknown): void => {
+      this.end(info, true)
+      process.emitWarning(error instanceof Error ? error : String(error))
+    }
+    attempt(
+      () => chargeOn === undefined || chargeOn(...(outcome as Outcome)),
+      failed,
+      (isCharged) => this.end(info, isCharged),
+    )
+  }
+
   /**
    * Ends a decision with its request: units that it holds are released, and where the request is not charged, all else is
    * given back. A failure is reported by the limiter's own events, and changes no response.
    */
   end(info: LimitInfo, isCharged: boolean): void {
     if (!info.blocked && info !== NO_LIMIT) this.#holds.end(info, isCharged)
+  }
+
+  /** The response to a request that cannot be decided because of itself; any other error is thrown. */
+  rejection(error: unknown, accept?: Lines): Refusal {
+    if (!(error instanceof RequestError)) throw error
+    return this.gate.rejection(error.mistake, accept)
   }
 
   /** The counts of limits in shadow mode and of candidates. */
@@ -210,9 +237,8 @@ export class Room<Request> implements Gates {
   #decide(request: Request, decided: readonly Room<Request>[]): Later<LimitInfo | undefined> {
     const fixed = this.#always
     if (fixed?.plain !== undefined && (this.base === undefined || decided.includes(this.base))) {
-      const actor = this.#actor(request, this.#settings.key)
-      if (!isPromise(actor)) return this.#ask(fixed.plain, actor)
-      return actor.then((actor) => this.#ask(fixed.plain as Limit, actor))
+      const { plain } = fixed
+      return after(this.#actor(request, this.#settings.key), (actor) => this.#ask(plain, actor))
     }
     return after(this.#rules(request, decided), (rules) => this.#decideRules(request, rules))
   }
@@ -295,8 +321,7 @@ export class Room<Request> implements Gates {
 
   #actor(request: Request, key: Settings<Request>['key']): Later<string> {
     if (key === undefined) return this.#client(request)
-    const actor = asked(key, request)
-    return isPromise(actor) ? actor.then((actor) => this.#actorOf(request, actor)) : this.#actorOf(request, actor)
+    return after(asked(key, request), (actor) => this.#actorOf(request, actor))
   }
 
   #client(request: Request): string {
@@ -316,18 +341,11 @@ export class Room<Request> implements Gates {
   }
 
   #decideRules(request: Request, rules: readonly ReadyRule<Request>[]): Later<LimitInfo | undefined> {
+    const failed = (error: unknown): never => {
+      throw hasChosenCost(rules, error) ? ofRequest(error) : error
+    }
     const checks = all(rules.map((rule) => this.#check(request, rule)))
-    return after(checks, (checks) => {
-      const failed = (error: unknown): never => {
-        throw hasChosenCost(rules, error) ? ofRequest(error) : error
-      }
-      try {
-        const info = this.#decideChecks(request, rules, checks)
-        return isPromise(info) ? info.catch(failed) : info
-      } catch (error) {
-        return failed(error)
-      }
-    })
+    return after(checks, (checks) => attempt(() => this.#decideChecks(request, rules, checks), failed, same))
   }
 
   #check(request: Request, rule: ReadyRule<Request>): Later<Check> {
@@ -361,12 +379,7 @@ export class Room<Request> implements Gates {
       return NO_LIMIT
     }
     if (plan.checks.length === 0) return made(NO_LIMIT)
-    try {
-      const info = this.#askAll(plan.checks)
-      return isPromise(info) ? info.then(made, failed) : made(info)
-    } catch (error) {
-      return failed(error)
-    }
+    return attempt(() => this.#askAll(plan.checks), failed, made)
   }
 
   /** Counts what limits on trial would have done. */

@@ -8,6 +8,27 @@ export function after<T, U>(value: T | Promise<T>, next: (value: T) => U | Promi
   return isPromise(value) ? Promise.resolve(value).then(next) : next(value)
 }
 
+/**
+ * Goes on with the value of a call once it is here, or with what the call throws. As with `then`, an error of one of the
+ * two that go on is not the other's.
+ */
+export function attempt<T, U>(
+  call: () => T | Promise<T>,
+  failed: (error: unknown) => U | Promise<U>,
+  next: (value: T) => U | Promise<U>,
+): U | Promise<U> {
+  let value: T | Promise<T>
+  try {
+    value = call()
+  } catch (error) {
+    return failed(error)
+  }
+  return isPromise(value) ? Promise.resolve(value).then(next, failed) : next(value)
+}
+
+/** A value as it is. */
+export const same = <T>(value: T): T => value
+
 /** All values, or a promise of them where one is a promise. */
 export function all<T>(values: readonly (T | Promise<T>)[]): T[] | Promise<T[]> {
   return values.some(isPromise) ? Promise.all(values) : (values as T[])
