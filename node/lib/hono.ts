@@ -13,6 +13,7 @@ import type { LimitInfo } from './results/info.js'
 import { isCutShort } from './room/address.js'
 import type { Framework, Gates } from './room/framework.js'
 import { type Extensible, extensible } from './room/handle.js'
+import { isHeld } from './room/holds.js'
 import { decideFor, refuse } from './room/node.js'
 import { functionOption, type RoomOptions } from './room/options.js'
 import { RateLimitError } from './room/rate-limit-error.js'
@@ -161,9 +162,8 @@ function middlewareOf(room: Room<Context>): RateLimit {
       throw error
     }
     const end = (): void => room.settle(info, context)
-    const isHeld = room.holds(info)
     if (isNoAnswer(context.res)) {
-      if (isHeld) end()
+      if (isHeld(info)) end()
       return
     }
     // Rooms inside have set theirs; the outermost one knows all.
@@ -172,7 +172,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
       ? {}
       : room.gate.headers(infos.length === 1 ? info : infos, context.res.status)
     for (const name in headers) context.header(name, headers[name])
-    if (isHeld) context.res = ending(context.res, context.req.method, end)
+    if (isHeld(info)) context.res = ending(context.res, context.req.method, end)
     else end()
   }
 

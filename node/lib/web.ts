@@ -10,6 +10,7 @@ import type { Headers } from './results/headers.js'
 import type { LimitInfo } from './results/info.js'
 import type { Framework, Gates } from './room/framework.js'
 import { type Extensible, extensible } from './room/handle.js'
+import { isHeld } from './room/holds.js'
 import type { RoomOptions } from './room/options.js'
 import { Room } from './room/room.js'
 import { ending, responseOf, whenForgotten, withHeaders } from './room/web-response.js'
@@ -111,16 +112,15 @@ function checkOf(room: Room<Request>): RateLimit {
   const limited = (request: Request, accept: string | undefined, info: LimitInfo | undefined): Limited => {
     if (info === undefined) return NOTHING
     if (info.blocked) return refused(request, room.gate.refusal(info, accept), info)
-    const isHeld = room.holds(info)
     const apply = (response: Response): Response => {
       const end = (): void => room.settle(info, request, response)
       const own = withHeaders(response, room.gate.headers(info, response.status))
-      if (isHeld) return ending(own, request.method, end)
+      if (isHeld(info)) return ending(own, request.method, end)
       end()
       return own
     }
     const release = (): void => room.end(info, true)
-    if (isHeld) whenForgotten(apply, release)
+    if (isHeld(info)) whenForgotten(apply, release)
     return { info, headers: room.gate.headers(info), response: undefined, apply, release }
   }
 

@@ -6,6 +6,7 @@ import { settingsOf } from '../express/app.js'
 import { placeOn } from '../fastify/reply.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { LimitInfo } from '../results/info.js'
+import { isHeld } from '../room/holds.js'
 import { admit, decideFor, leave, refuse } from '../room/node.js'
 import { RateLimitError } from '../room/rate-limit-error.js'
 import { RequestError } from '../room/request-error.js'
@@ -82,7 +83,7 @@ export class TidegateGuard implements CanActivate {
     const hasAnswer = isHttp && this.#rooms.getRequest === undefined && settingsOf(request) !== undefined
     if (!hasAnswer) request.rateLimit = info
     if (isHttp) return proceedHttp(info, room, request, response)
-    if (room.holds(info)) endWith(response, room, info)
+    if (isHeld(info)) endWith(response, room, info)
     if (kind === 'graphql') tellFields(response, room, info)
     if (!info.blocked) return true
     const error = new RateLimitError(info, room.gate.refusal(info).status)

@@ -5,6 +5,7 @@ import type { Gate } from '../http/gate.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { native } from '../native/native.js'
 import type { LimitInfo } from '../results/info.js'
+import { countsAlone } from './options.js'
 import type { ReadyRule } from './rules.js'
 
 /** Definitions by their keys, as far as the rooms of a limiter know them. */
@@ -23,12 +24,19 @@ export function sameKeyTwice(gate: Gate, limiter: Limiter, rules: readonly Ready
   }
 }
 
-const asked = new WeakSet<Limiter>()
+const seen = new WeakSet<Limiter>()
 
-/** Reports a store that cannot be reached; each limiter is pinged once. */
-export function storeUnreachable(gate: Gate, limiter: Limiter): void {
-  if (asked.has(limiter)) return
-  asked.add(limiter)
+/** Tells of mistakes that the limiter of a new room shows; each limiter is looked at once. */
+export function tellOfLimiter(gate: Gate, limiter: Limiter, isShared: boolean): void {
+  if (!isShared && countsAlone(limiter)) memoryManyWorkers(gate)
+  if (seen.has(limiter)) return
+  seen.add(limiter)
+  if (isShared) storeUnreachable(gate, limiter)
+  else limiterPerRequest(gate)
+}
+
+/** Reports a store that cannot be reached. */
+function storeUnreachable(gate: Gate, limiter: Limiter): void {
   limiter.ping().catch((error: unknown) => {
     gate.report('store-unreachable', error instanceof Error ? error.message : String(error))
   })
@@ -38,7 +46,7 @@ export function storeUnreachable(gate: Gate, limiter: Limiter): void {
  * Tells of memory in more than one worker process or worker thread; the first of each may be the only one. Runners of
  * tests start threads of their own.
  */
-export function memoryManyWorkers(gate: Gate): void {
+function memoryManyWorkers(gate: Gate): void {
   const threads = native.servingThreads()
   if (cluster.isWorker && (cluster.worker?.id ?? 0) > 1) gate.report('memory-many-workers')
   else if (threads > 1 && process.env.NODE_ENV !== 'test') gate.report('memory-many-workers', `${threads} threads`)
@@ -73,12 +81,8 @@ export const MADE_IN_REQUESTS = 3
 /** The number of limiters made in requests, by the place in the program. */
 const places = new Map<string, number>()
 const MOST_PLACES = 100
-const seen = new WeakSet<Limiter>()
-
 /** Reports limiters in memory that are made anew for each request, so that no request is ever limited. */
-export function limiterPerRequest(gate: Gate, limiter: Limiter): void {
-  if (seen.has(limiter)) return
-  seen.add(limiter)
+function limiterPerRequest(gate: Gate): void {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 100
   const { stack = '' } = new Error()

@@ -6,43 +6,29 @@ import { LimitInfo } from '../results/info.js'
 import { elapsed } from '../time/timers.js'
 import type { Plan } from './plan.js'
 
-interface Held {
-  readonly hold: Hold
-  /** The number of checks that the decision had. */
-  readonly checks: number
+/** The decisions that hold units. Where the store cannot release, their lease does, and events tell of it. */
+const holds = new WeakMap<LimitInfo, { readonly hold: Hold; readonly plan: Plan }>()
+
+/** Renews what a decision has taken until it is ended; of a denied request that is given back at once. */
+export function beginHold(limiter: Limiter, info: LimitInfo, plan: Plan): void {
+  const receipt = plan.leaseMs(info) === undefined ? undefined : LimitInfo.receipt(info)
+  if (receipt === undefined) return
+  if (info.blocked) limiter.release(info).catch(ignored)
+  else holds.set(info, { hold: new Hold(receipt.store, info, elapsed()), plan })
 }
 
-/** The decisions of a limiter that hold units. Where the store cannot release, their lease does, and events tell of it. */
-export class Holds {
-  readonly #limiter: Limiter
-  readonly #held = new WeakMap<LimitInfo, Held>()
+/** True if a decision holds units until it is ended. */
+export const isHeld = (info: LimitInfo): boolean => holds.has(info)
 
-  constructor(limiter: Limiter) {
-    this.#limiter = limiter
+/** Releases what a decision holds, and gives back all else that it charged where it is not to stay. */
+export function endCharge(limiter: Limiter, info: LimitInfo, isCharged: boolean): void {
+  const held = holds.get(info)
+  if (held === undefined) {
+    if (!isCharged) limiter.refund(info).catch(ignored)
+    return
   }
-
-  /** Renews what a decision has taken until it is ended; of a denied request that is given back at once. */
-  begin(info: LimitInfo, { checks, leaseMs }: Plan): void {
-    const receipt = leaseMs(info) === undefined ? undefined : LimitInfo.receipt(info)
-    if (receipt === undefined) return
-    if (info.blocked) this.#limiter.release(info).catch(ignored)
-    else this.#held.set(info, { hold: new Hold(receipt.store, info, elapsed()), checks: checks.length })
-  }
-
-  has(info: LimitInfo): boolean {
-    return this.#held.has(info)
-  }
-
-  /** Releases what a decision holds, and gives back all else that it charged where it is not to stay. */
-  end(info: LimitInfo, isCharged: boolean): void {
-    const held = this.#held.get(info)
-    if (held === undefined) {
-      if (!isCharged) this.#limiter.refund(info).catch(ignored)
-      return
-    }
-    if (!isCharged) held.hold.settle(Array<number>(held.checks).fill(0))
-    held.hold.release().catch(ignored)
-  }
+  if (!isCharged) held.hold.settle(held.plan.checks.map(() => 0))
+  held.hold.release().catch(ignored)
 }
 
 const ignored = (): void => {}

@@ -10,23 +10,13 @@ import type { Trial } from '../native/native.js'
 import { LimitInfo } from '../results/info.js'
 import { after, all, attempt, type Later, same } from '../time/later.js'
 import { isHeard, tellDenied } from './denials.js'
-import { limiterPerRequest, memoryManyWorkers, sameKeyTwice, storeUnreachable } from './diagnostics.js'
+import { sameKeyTwice, tellOfLimiter } from './diagnostics.js'
 import type { Extension, Framework, Gates } from './framework.js'
 import { aborted } from './gone.js'
-import { Holds } from './holds.js'
-import {
-  countsAlone,
-  functionOption,
-  gateOptions,
-  isShared,
-  limiterOption,
-  nameOption,
-  roomOptions,
-  scopeOf,
-} from './options.js'
+import { beginHold, endCharge, isHeld } from './holds.js'
+import { functionOption, gateOptions, isShared, limiterOption, nameOption, roomOptions, scopeOf } from './options.js'
 import { chargeOption, type Outcome } from './outcome.js'
 import { planOf } from './plan.js'
-import { proven } from './proven.js'
 import { actorText, asked, estimated, hasChosenCost, ofRequest, RequestError } from './request-error.js'
 import { APP, Place } from './route-names.js'
 import {
@@ -34,7 +24,9 @@ import {
   checkOf,
   type LimitsOfRequest,
   needsName,
+  plainOf,
   present,
+  proven,
   type ReadyRule,
   type RoomLimits,
   rulesOf,
@@ -46,13 +38,6 @@ import {
 import { isOff } from './switch.js'
 import { TrialCounts, type Trials } from './trials.js'
 
-/** Rules that hold for every request of a name. */
-interface Fixed<Request> {
-  readonly rules: readonly ReadyRule<Request>[]
-  /** The limits, where all of them are decided for the same actor at cost 1 and nothing else is asked. */
-  readonly plain: Limit | Limit[] | undefined
-}
-
 /** More names than an app has places; they are not the client's, but nothing grows for ever. */
 const MOST_NAMES = 10_000
 const SAME_NAME = 'must be given: the limits that these are added to have the same key'
@@ -61,10 +46,6 @@ const NO_LIMIT = new LimitInfo()
 const MISSING = 'must be given: a definition, a limit as text, a list of them, a document, or a function of the request'
 
 const NONE: readonly never[] = []
-
-/** True for a rule that only a plan says the meaning of: it is tried, or it holds units. */
-const isPlanned = <Request>({ shadow, candidate, holds }: ReadyRule<Request>): boolean =>
-  shadow || holds || candidate !== undefined
 
 /** Decides requests of a framework; immutable but for its counts. */
 export class Room<Request> implements Gates {
@@ -78,24 +59,19 @@ export class Room<Request> implements Gates {
   readonly #framework: Framework<Request>
   readonly #settings: Settings<Request>
   readonly #skip: ((request: Request) => Later<boolean>) | undefined
-  readonly #choose: LimitsOfRequest<Request> | undefined
-  readonly #limits: unknown
-  /** The limits of a document, which may change. */
-  readonly #document: (() => ChosenLimits) | undefined
-  /** Their rules, as the document was when a request came last. */
+  /** The rules of this room alone for a request, to which others may be added. */
+  readonly #own: (request: Request, isBase: boolean) => Later<readonly ReadyRule<Request>[]>
+  /** The rules of a document that may change, as it was when a request came last. */
   #current: { readonly document: Document; readonly rules: readonly ReadyRule<Request>[] } | undefined
   readonly #name: string | undefined
-  /** Rules by the names that their texts have; one, under an empty name, where no name is needed. */
-  readonly #fixed = new Map<string, Fixed<Request>>()
+  /** Rules by the names that their texts have. */
+  readonly #fixed = new Map<string, readonly ReadyRule<Request>[]>()
   /** The names that were derived here. */
   readonly #claimed = new Set<string>()
   readonly #place: Place
-  /** The rules of every request, where neither a function nor a place is asked. */
-  readonly #always: Fixed<Request> | undefined
-  /** The limits of every request, where each client has them at cost 1 and nothing else is asked. */
-  readonly #quick: Limit | Limit[] | undefined
+  /** The limits of every request, where each actor has them at cost 1 and nothing else is asked. */
+  readonly #plain: Limit | Limit[] | undefined
   readonly #shared: boolean
-  readonly #holds: Holds
   readonly #trials: TrialCounts
   readonly #chargeOn: ReturnType<typeof chargeOption>
   #trusting: Gate | undefined
@@ -116,30 +92,32 @@ export class Room<Request> implements Gates {
     this.#framework = framework
     this.limiter = from?.limiter ?? limiterOption(options.limiter)
     this.#shared = isShared(this.limiter)
-    this.#holds = new Holds(this.limiter)
     this.gate = new Gate(gateOptions(options, scopeOf(this.limiter, this.#shared)))
     this.#settings = { key: undefined, cost: 1, factor: 1, shadow: false, ...present(settingsOf<Request>(options, '')) }
     this.#skip = functionOption(options, 'skip')
     this.#chargeOn = chargeOption(options.chargeOn, framework.statusOf)
     this.#trials = from === undefined ? new TrialCounts() : from.#trials
-    this.#limits = options.limits ?? (() => undefined)
     this.#name = nameOption(options.name)
     this.#place = place ?? new Place(this.limiter)
     if (place === undefined) this.#place.endsWith(this)
-    this.#document = chosenLimits(this.#limits)
-    if (this.#document !== undefined) {
-      proven(this.#ofDocument(this.#document()))
-    } else if (typeof this.#limits === 'function') {
-      this.#choose = this.#limits as LimitsOfRequest<Request>
+    const { limits = () => undefined } = options
+    const document = chosenLimits(limits)
+    if (document !== undefined) {
+      proven(this.#ofDocument(document()))
+      this.#own = () => this.#ofDocument(document())
+    } else if (typeof limits === 'function') {
+      const choose = limits as LimitsOfRequest<Request>
+      this.#own = (request, isBase) =>
+        after(asked(choose, request), (given) => this.#chosen(given, () => this.#nameOf(request, isBase)))
+    } else if (this.#name === undefined && needsName(limits) && framework.nameOf !== undefined) {
+      this.#compile(APP)
+      this.#own = (request, isBase) => this.#named(this.#nameOf(request, isBase))
     } else {
-      const named = this.#name !== undefined || !needsName(this.#limits)
-      const placed = !named && framework.nameOf !== undefined
-      if (placed) this.#compile(APP)
-      else this.#always = this.#fix(this.#name ?? (named ? '' : this.#claim(this.#baseName)))
+      const rules = this.#fix(this.#name ?? (needsName(limits) ? this.#claim(this.#baseName) : ''))
+      this.#plain = plainOf(rules, this.#settings)
+      this.#own = () => rules
     }
-    const asksMore = this.#skip !== undefined || this.#settings.key !== undefined || adds === true
-    this.#quick = asksMore ? undefined : this.#always?.plain
-    this.#tellMistakes()
+    tellOfLimiter(this.gate, this.limiter, this.#shared)
   }
 
   /** A room of the same limiter for some of the requests: its options go before those of this one. */
@@ -163,7 +141,9 @@ export class Room<Request> implements Gates {
   decide(request: Request, decided: readonly Room<Request>[] = NONE): Later<LimitInfo | undefined> {
     if (isOff()) return undefined
     const info =
-      this.#quick === undefined ? this.#unless(request, decided) : this.#ask(this.#quick, this.#client(request))
+      this.#skip === undefined
+        ? this.#decide(request, decided)
+        : after(asked(this.#skip, request), (isSkipped) => (isSkipped ? undefined : this.#decide(request, decided)))
     if (!isHeard(this.limiter)) return info
     return after(info, (info) => {
       if (info?.blocked) this.#tellDenied(request, info.key, info.actor, false)
@@ -180,14 +160,9 @@ export class Room<Request> implements Gates {
     return this.#trusting
   }
 
-  /** True if a decision holds units until {@link end}. */
-  holds(info: LimitInfo): boolean {
-    return this.#holds.has(info)
-  }
-
   /** True if a decision changes with the end of its request. */
   isOpen(info: LimitInfo): boolean {
-    return this.#chargeOn !== undefined || this.#holds.has(info)
+    return this.#chargeOn !== undefined || isHeld(info)
   }
 
   /** Ends a decision as the outcome says. If that cannot be determined, the charge stays, with a warning. */
@@ -209,7 +184,7 @@ export class Room<Request> implements Gates {
    * given back. A failure is reported by the limiter's own events, and changes no response.
    */
   end(info: LimitInfo, isCharged: boolean): void {
-    if (!info.blocked && info !== NO_LIMIT) this.#holds.end(info, isCharged)
+    if (!info.blocked && info !== NO_LIMIT) endCharge(this.limiter, info, isCharged)
   }
 
   /** The response to a request that cannot be decided because of itself; any other error is thrown. */
@@ -229,16 +204,12 @@ export class Room<Request> implements Gates {
     tellDenied(this.limiter, { key, actor, shadow, framework: kind, route: nameOf?.(request) ?? name })
   }
 
-  #unless(request: Request, decided: readonly Room<Request>[]): Later<LimitInfo | undefined> {
-    if (this.#skip === undefined) return this.#decide(request, decided)
-    return after(asked(this.#skip, request), (skipped) => (skipped ? undefined : this.#decide(request, decided)))
-  }
-
   #decide(request: Request, decided: readonly Room<Request>[]): Later<LimitInfo | undefined> {
-    const fixed = this.#always
-    if (fixed?.plain !== undefined && (this.base === undefined || decided.includes(this.base))) {
-      const { plain } = fixed
-      return after(this.#actor(request, this.#settings.key), (actor) => this.#ask(plain, actor))
+    const plain = this.#plain
+    if (plain !== undefined && (this.base === undefined || decided.includes(this.base))) {
+      const { key } = this.#settings
+      if (key === undefined) return this.#ask(plain, this.#client(request))
+      return after(this.#actor(request, key), (actor) => this.#ask(plain, actor))
     }
     return after(this.#rules(request, decided), (rules) => this.#decideRules(request, rules))
   }
@@ -254,17 +225,12 @@ export class Room<Request> implements Gates {
     return after(all([this.base.#rules(request, decided, true), mine]), (each) => each.flat())
   }
 
-  #own(request: Request, isBase: boolean): Later<readonly ReadyRule<Request>[]> {
-    if (this.#always !== undefined) return this.#always.rules
-    if (this.#document !== undefined) return this.#ofDocument(this.#document())
+  /** The key of texts at the place of a request. */
+  #nameOf(request: Request, isBase: boolean): string {
     const { nameOf } = this.#framework
     // What others are added to stands before them, wherever they stand.
-    const name = (): string =>
-      this.#claim(
-        nameOf === undefined || (isBase && this.base === undefined) ? this.#baseName : nameOf(request, this.gate),
-      )
-    if (this.#choose === undefined) return this.#named(name()).rules
-    return after(asked(this.#choose, request), (given) => this.#chosen(given, name))
+    const isHere = nameOf === undefined || (isBase && this.base === undefined)
+    return this.#claim(isHere ? this.#baseName : nameOf(request, this.gate))
   }
 
   /** The rules of a document, made anew when it has changed. */
@@ -283,7 +249,7 @@ export class Room<Request> implements Gates {
   }
 
   /** The rules of texts that have this key. */
-  #named(name: string): Fixed<Request> {
+  #named(name: string): readonly ReadyRule<Request>[] {
     const known = this.#fixed.get(name)
     if (known !== undefined) return known
     const fixed = this.#fix(name)
@@ -303,16 +269,13 @@ export class Room<Request> implements Gates {
   }
 
   #compile(name: string): readonly ReadyRule<Request>[] {
-    return proven(withCandidate(rulesOf(this.#limits, name, this.#settings), this.options.candidate))
+    return proven(withCandidate(rulesOf(this.options.limits, name, this.#settings), this.options.candidate))
   }
 
-  #fix(name: string): Fixed<Request> {
+  #fix(name: string): readonly ReadyRule<Request>[] {
     const rules = this.#compile(name)
     sameKeyTwice(this.gate, this.limiter, rules)
-    const { key } = this.#settings
-    const plain = rules.every((rule) => rule.key === key && rule.cost === 1 && rule.factor === 1 && !isPlanned(rule))
-    const limits = rules.map((rule) => rule.limit)
-    return { rules, plain: plain && limits.length > 0 ? (limits.length === 1 ? limits[0] : limits) : undefined }
+    return rules
   }
 
   get #baseName(): string {
@@ -364,13 +327,13 @@ export class Room<Request> implements Gates {
     rules: readonly ReadyRule<Request>[],
     checks: readonly Check[],
   ): Later<LimitInfo | undefined> {
-    if (!rules.some(isPlanned)) {
+    if (!rules.some(({ isPlanned }) => isPlanned)) {
       return checks.length === 0 ? undefined : this.#askAll(checks.length === 1 ? checks : combine(checks))
     }
     const plan = planOf(rules as readonly ReadyRule<never>[], checks)
     const made = (info: LimitInfo): LimitInfo => {
       this.#count(request, plan.native.trials(LimitInfo.denials(info)), checks)
-      if (info !== NO_LIMIT) this.#holds.begin(info, plan)
+      if (info !== NO_LIMIT) beginHold(this.limiter, info, plan)
       return info
     }
     // Where nothing is enforced, a store that fails fails no request: the answer is that nothing is limited.
@@ -396,14 +359,5 @@ export class Room<Request> implements Gates {
 
   #askAll(checks: readonly Check[]): Later<LimitInfo> {
     return this.#shared ? this.limiter.limitAll(checks) : this.limiter.limitAllSync(checks)
-  }
-
-  #tellMistakes(): void {
-    if (this.#shared) {
-      storeUnreachable(this.gate, this.limiter)
-    } else {
-      if (countsAlone(this.limiter)) memoryManyWorkers(this.gate)
-      limiterPerRequest(this.gate, this.limiter)
-    }
   }
 }

@@ -1,6 +1,7 @@
 /* The limits of a room, read once: definitions and texts become checked limits, each with its key, cost and factor. */
 
 import { knownOptions, outOfRange, wrongType } from '../errors.js'
+import { Limiter } from '../limiter/limiter.js'
 import type { Check } from '../limiter/parts.js'
 import { compiled, type Limit } from '../limits/definition-cache.js'
 import type { Definition } from '../limits/definitions.js'
@@ -43,8 +44,8 @@ export type LimitsOfRequest<Request> = (request: Request) => Later<RoomLimits<Re
 export interface ReadyRule<Request> extends Settings<Request> {
   readonly limit: Limit
   readonly candidate: Limit | undefined
-  /** One of the two is of type concurrency. */
-  readonly holds: boolean
+  /** Only a plan says what its decision means: it is tried, or it is of type concurrency. */
+  readonly isPlanned: boolean
   /** Of a limit of a document: the definition and the factor of an actor. */
   readonly find?: ((actor: string) => Found) | undefined
 }
@@ -67,21 +68,16 @@ export function rulesOf<Request>(
   name: string,
   settings: Settings<Request>,
 ): readonly ReadyRule<Request>[] {
-  const each = (Array.isArray(given) ? given : [given]).map((one) => ruleFields(one))
-  const unnamed = each.filter(({ limit, name }) => typeof limit === 'string' && name === undefined)
+  const each = fieldsOfAll(given)
   // Texts without a name share one, so their keys need the period behind it.
-  const texts = unnamed.map(({ limit }) => limit as string)
-  const named = texts.length > 1 ? textLimits(name, texts.join(';')) : undefined
-  let next = 0
+  const texts = each.filter(isUnnamed).map(({ limit }) => limit)
+  const named = texts.length > 1 ? [...textLimits(name, texts.join(';'))] : undefined
   return each.flatMap((fields) => {
     const { limit } = fields
     if (typeof limit !== 'string') return [ready(fields, limitFrom(limit as object), settings)]
-    if (named === undefined || fields.name !== undefined) {
-      return textLimits(fields.name ?? name, limit).map((one) => ready(fields, one, settings))
-    }
-    const count = textLimits(name, limit).length
-    next += count
-    return named.slice(next - count, next).map((one) => ready(fields, one, settings))
+    const own = textLimits(fields.name ?? name, limit)
+    const limits = named !== undefined && isUnnamed(fields) ? named.splice(0, own.length) : own
+    return limits.map((one) => ready(fields, one, settings))
   })
 }
 
@@ -96,6 +92,35 @@ export function rulesOfDocument<Request>(
   return rules.map((rule, at) => ({ ...rule, find: (actor) => document.find(names[at] as string, actor) }))
 }
 
+/** The limits, where all of them are decided for this key's actor at cost 1 and nothing else is asked. */
+export function plainOf<Request>(
+  rules: readonly ReadyRule<Request>[],
+  { key }: Settings<Request>,
+): Limit | Limit[] | undefined {
+  const isPlain = rules.every((rule) => rule.key === key && rule.cost === 1 && rule.factor === 1 && !rule.isPlanned)
+  const [only, ...more] = rules.map(({ limit }) => limit)
+  return only === undefined || !isPlain ? undefined : more.length === 0 ? only : [only, ...more]
+}
+
+/** Returns these rules; a list without any, and a cost or a factor that no call could have, is refused. */
+export function proven<Request>(rules: readonly ReadyRule<Request>[]): readonly ReadyRule<Request>[] {
+  if (rules.length === 0) throw outOfRange('', 'limits', 'must hold at least one limit', 'none')
+  for (const { limit, candidate, cost, factor } of rules) {
+    if (cost === 1 && factor === 1) continue
+    for (const one of [limit, candidate]) if (one !== undefined) tried(one, cost, factor)
+  }
+  return rules
+}
+
+/** Asks for what is known of the numbers, of nobody. A cost is held against the size where its factor is known. */
+function tried(limit: Limit, cost: unknown, factor: unknown): void {
+  const nobody = new Limiter({ maxEntries: 1 })
+  const known = typeof cost === 'number' ? { cost } : {}
+  if (typeof factor === 'number') nobody.peekSync(limit, '', { ...known, factor })
+  else nobody.refundSync(limit, '', known)
+  nobody.close()
+}
+
 /** The check of an actor: with the override of the document that the limit is of. */
 export function checkOf({ limit, find }: ReadyRule<never>, actor: string, cost: number, factor: number): Check {
   if (find === undefined) return { limit, actor, cost, factor }
@@ -104,11 +129,11 @@ export function checkOf({ limit, find }: ReadyRule<never>, actor: string, cost: 
 }
 
 /** True if one of these limits is text that needs the name of its room. */
-export function needsName(given: unknown): boolean {
-  return (Array.isArray(given) ? given : [given])
-    .map((one) => ruleFields(one))
-    .some(({ limit, name }) => typeof limit === 'string' && name === undefined)
-}
+export const needsName = (given: unknown): boolean => fieldsOfAll(given).some(isUnnamed)
+
+const isUnnamed = ({ limit, name }: RuleFields): boolean => typeof limit === 'string' && name === undefined
+
+const fieldsOfAll = (given: unknown): RuleFields[] => (Array.isArray(given) ? given : [given]).map(ruleFields)
 
 interface RuleFields {
   readonly limit: unknown
@@ -138,21 +163,16 @@ function ruleFields(given: unknown): RuleFields {
 }
 
 function ready<Request>(fields: RuleFields, limit: Limit, settings: Settings<Request>): ReadyRule<Request> {
-  const { candidate } = fields
-  const own = settingsOf<Request>(fields, limit.key)
-  const beside = candidate === undefined || candidate === null ? undefined : candidateOf(candidate, limit.key)
-  return {
-    limit,
-    key: own.key ?? settings.key,
-    cost: own.cost ?? settings.cost,
-    factor: own.factor ?? settings.factor,
-    shadow: own.shadow ?? settings.shadow,
-    candidate: beside,
-    holds: holdsUnits(limit) || (beside !== undefined && holdsUnits(beside)),
-  }
+  const own = { ...settings, ...present(settingsOf<Request>(fields, limit.key)) }
+  const isPlanned = own.shadow || native.holds(compiled(limit).handle)
+  return beside({ ...own, limit, isPlanned, candidate: undefined }, fields.candidate)
 }
 
-const holdsUnits = (limit: Limit): boolean => native.holds(compiled(limit).handle)
+/** A rule with this candidate, if it is one. */
+function beside<Request>(rule: ReadyRule<Request>, given: unknown): ReadyRule<Request> {
+  if (given === undefined || given === null) return rule
+  return { ...rule, isPlanned: true, candidate: candidateOf(given, rule.limit.key) }
+}
 
 /** A limit that shares no entry with the live one. */
 function candidateOf(given: unknown, liveKey: string): Limit {
@@ -175,10 +195,7 @@ export function settingsOf<Request>(given: RuleFields | object, key: string): Pa
   if (actor !== undefined && typeof actor !== 'function') {
     throw wrongType(key, 'key', 'must be a function of the request', actor)
   }
-  for (const [name, value] of [
-    ['cost', cost],
-    ['factor', factor],
-  ] as const) {
+  for (const [name, value] of Object.entries({ cost, factor })) {
     if (value !== undefined && typeof value !== 'number' && typeof value !== 'function') {
       throw wrongType(key, name, 'must be a number or a function of the request', value)
     }
@@ -212,8 +229,7 @@ export function withCandidate<Request>(
     const problem = 'must stand beside the limit that it is for, where there are several'
     throw outOfRange('', 'candidate', problem, `${rules.length} limits`)
   }
-  const { limit, key, cost, factor, shadow } = only
-  return rulesOf({ limit, candidate: given }, '', { key, cost, factor, shadow } as Settings<Request>)
+  return [beside(only, given)]
 }
 
 /** Only what is given: a setting that is undefined would hide its default. */
