@@ -167,7 +167,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
       return
     }
     // Rooms inside have set theirs; the outermost one knows all.
-    const infos = infosOf(onResponses.newest(context))
+    const infos = infosOf(onResponses.get(context))
     const headers = infos.some(({ blocked }) => blocked)
       ? {}
       : room.gate.headers(infos.length === 1 ? info : infos, context.res.status)

@@ -2,7 +2,7 @@
 
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { PROXIES, type Trust } from '../room/address.js'
-import { answerOf, besideResponses, hookPrototype } from '../room/response.js'
+import { besideResponses, hookPrototype } from '../room/response.js'
 
 /** The settings of an app by their names. */
 export type Settings = Readonly<Record<string, unknown>>
@@ -85,7 +85,7 @@ const NODES: ReadonlySet<object> = new Set([IncomingMessage.prototype, ServerRes
 const ANSWER: PropertyDescriptor & ThisType<{ readonly res?: ServerResponse }> = {
   configurable: true,
   get() {
-    return this.res === undefined ? undefined : answerOf(this.res)
+    return this.res === undefined ? undefined : besideResponses.get(this.res)?.info
   },
   set(value: unknown) {
     Object.defineProperty(this, 'rateLimit', { value, configurable: true, enumerable: true, writable: true })

@@ -5,9 +5,8 @@ import type { ExecutionContext } from '@nestjs/common'
 import type { FastifyRequest } from 'fastify'
 import { settingsOf, trustOf as trustOfExpress } from '../express/app.js'
 import { trustOf } from '../fastify/trust.js'
-import { clientBy, type Trust } from '../room/address.js'
+import { clientBy, isClosed, type Trust } from '../room/address.js'
 import type { Gates } from '../room/framework.js'
-import { isClosed } from '../room/gone.js'
 import type { GetRequest, PlatformRequest, PlatformResponse } from './module-options.js'
 
 /** The request of a context. */

@@ -3,8 +3,7 @@
 import { BadRequestException, HttpException, ServiceUnavailableException } from '@nestjs/common'
 import { StoreError } from '../errors.js'
 import type { LimitInfo } from '../results/info.js'
-import { isAborted } from '../room/gone.js'
-import { RequestError } from '../room/request-error.js'
+import { isAborted, RequestError } from '../room/request-error.js'
 
 /** The code of a refusal, for clients. */
 const CODE = 'RATE_LIMITED'

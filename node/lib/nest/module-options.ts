@@ -2,8 +2,7 @@
 
 import type { ServerResponse } from 'node:http'
 import type { ExecutionContext, FactoryProvider, ModuleMetadata } from '@nestjs/common'
-import type { OptionalLimits, RoomOptions, RouteOptions } from '../room/options.js'
-import type { ChargeOn } from '../room/outcome.js'
+import type { ChargeOn, OptionalLimits, RoomOptions, RouteOptions } from '../room/options.js'
 import type * as rules from '../room/rules.js'
 
 /** The request of the platform: Express's, or Fastify's; of a websocket its client. */

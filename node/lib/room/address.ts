@@ -12,6 +12,9 @@ export type Trust = 'nobody' | 'everybody' | 'some'
 /** More addresses than any app has proxies, of a network that is for documentation alone. */
 export const PROXIES: readonly string[] = Array.from({ length: 64 }, (_, host) => `192.0.2.${host + 1}`)
 
+/** True for a request whose connection is closed. */
+export const isClosed = ({ socket }: IncomingMessage): boolean => socket?.destroyed === true
+
 const CLIENT = Symbol('tidegate.client')
 
 /** The client of a connection, as a gate said it. */

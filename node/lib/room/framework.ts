@@ -1,7 +1,7 @@
 /* The parts of a room that are of its framework. */
 
 import type { Gate } from '../http/gate.js'
-import type { Outcome } from './outcome.js'
+import type { Outcome } from './options.js'
 import type { Place } from './route-names.js'
 
 /** The part of a room that knows its framework. */

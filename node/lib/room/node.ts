@@ -15,7 +15,7 @@ export function decideFor<Request>(
   response: object,
   shelf: Shelf,
 ): Later<LimitInfo | undefined> {
-  const newest = shelf.newest(response)
+  const newest = shelf.get(response)
   if (newest === undefined) return room.decide(request)
   const rooms = inOrder(newest).map(({ room }) => room as unknown as Room<Request>)
   // One that adds to this room has decided for both.
@@ -50,7 +50,7 @@ export function refuse<Request>(
   room: Room<Request>,
   info: LimitInfo,
 ): Refusal {
-  const before = shelf.newest(response)
+  const before = shelf.get(response)
   for (const { room, info } of inOrder(before)) room.end(info, false)
   return room.gate.refusal(before === undefined ? info : [...infosOf(before), info], accept)
 }

@@ -6,7 +6,6 @@ import { Limiter } from '../limiter/limiter.js'
 import type { Limits, SelectedLimits } from '../limits/documents.js'
 import { native } from '../native/native.js'
 import type { Later } from '../time/later.js'
-import type { ChargeOn } from './outcome.js'
 import type { Actor, LimitsOfRequest, RoomLimits, Rule } from './rules.js'
 
 /** The options of every room; `Request` is the request, or the context, of its framework. */
@@ -45,6 +44,12 @@ export interface RoomOptions<Request, Outcome extends readonly unknown[] = [Requ
   readonly chargeOn?: ChargeOn<Outcome> | undefined
 }
 
+/** The outcomes that stay charged: statuses, or a function of what a framework passes with the response. */
+export type ChargeOn<Outcome extends readonly unknown[]> = readonly number[] | ((...outcome: Outcome) => Later<boolean>)
+
+/** What a framework passes of a request's outcome. */
+export type Outcome = readonly never[]
+
 /** The options of a route: those of its room in part, in place of the room's. */
 export type RouteOptions<Options> = Partial<Omit<Options, 'limiter'>>
 
@@ -78,8 +83,26 @@ export function functionOption<T>(options: Readonly<Record<string, unknown>>, na
   return value as T
 }
 
+/** The outcomes that stay charged as a function; nothing where all of them do. */
+export function chargeOption(
+  given: unknown,
+  statusOf: (...outcome: Outcome) => number,
+): ((...outcome: Outcome) => Later<boolean>) | undefined {
+  if (given === undefined) return undefined
+  if (typeof given === 'function') return given as (...outcome: Outcome) => Later<boolean>
+  if (!Array.isArray(given)) throw wrongType('', 'chargeOn', 'must be a list of statuses or a function', given)
+  for (const status of given) {
+    if (!(Number.isInteger(status) && status >= 100 && status < 600)) {
+      throw outOfRange('', 'chargeOn', 'must be statuses from 100 to 599', status)
+    }
+  }
+  const statuses: ReadonlySet<number> = new Set(given)
+  return (...outcome) => statuses.has(statusOf(...outcome))
+}
+
 /** The options that are the gate's. */
-export function gateOptions(options: Record<string, unknown>, scope: string): GateOptions {
+export function gateOptions(options: Readonly<Record<string, unknown>>, limiter: Limiter): GateOptions {
+  const scope = isShared(limiter) ? scopeOf(limiter) : 'memory'
   return { ...Object.fromEntries(GATE.map((name) => [name, options[name]])), scope }
 }
 
@@ -122,9 +145,8 @@ export function noLimiter(given: unknown): Error {
 const scopes = new WeakMap<Limiter, string>()
 let stores = 0
 
-/** The name of a limiter, for which each mistake is reported once; all limiters in memory share one. */
-export function scopeOf(limiter: Limiter, shared: boolean): string {
-  if (!shared) return 'memory'
+/** The name of a limiter of a store, for which each mistake is reported once; all limiters in memory share one. */
+function scopeOf(limiter: Limiter): string {
   const scope = scopes.get(limiter) ?? `store ${++stores}`
   scopes.set(limiter, scope)
   return scope

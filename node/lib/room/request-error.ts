@@ -1,6 +1,6 @@
 /* Functions of the app that are asked about a request; requests that cannot be decided because of them: mistakes of clients. */
 
-import { answered, errorOf, LimitError } from '../errors.js'
+import { answered, ConfigurationError, errorOf, LimitError } from '../errors.js'
 import { keyOf } from '../http/clients.js'
 import { native, type RequestErrorName } from '../native/native.js'
 import { attempt, type Later, same } from '../time/later.js'
@@ -38,6 +38,21 @@ export function ofRequest(error: unknown): unknown {
   const mistake = error instanceof LimitError ? native.requestError(error.field, error.value) : null
   return mistake === null ? error : new RequestError(mistake, error)
 }
+
+const ABORTED = 'request.aborted'
+
+/**
+ * The error for a request whose client has left. That it has no address is no mistake in the set-up, so the error is the
+ * one that parsers of bodies have for such a request.
+ */
+export function aborted(cause: unknown): unknown {
+  if (!(cause instanceof ConfigurationError)) return cause
+  const fields = { code: 'ECONNABORTED', type: ABORTED, status: 400, statusCode: 400, expose: true }
+  return Object.assign(new Error('request aborted', { cause }), fields)
+}
+
+/** True for such an error. */
+export const isAborted = (error: unknown): error is Error => (error as { type?: unknown } | null)?.type === ABORTED
 
 /** So many units of UTF-16 are never more bytes than an actor may have. */
 const SHORT = 16_384

@@ -31,38 +31,23 @@ const NODES = ServerResponse.prototype as unknown as Carrying
 
 /** The place of the newest decision about the request of a response. */
 export interface Shelf {
-  newest(response: object): Decision | undefined
-  put(response: object, decision: Decision): void
+  get(response: object): Decision | undefined
+  set(response: object, decision: Decision): unknown
 }
 
 /** A property of the response: of Node's own, which all have one hidden class, it costs next to nothing. */
-export const onResponses: Shelf = {
-  newest: (response) => (response as Carrying)[CARRIED],
-  put: (response, decision) => {
+export const onResponses = {
+  get: (response: object): Decision | undefined => (response as Carrying)[CARRIED],
+  set: (response: object, decision: Decision | undefined) => {
     ;(response as Carrying)[CARRIED] = decision
   },
 }
-
-/** Gives a new response the property, which takes longer once it is in use. */
-export function reserve(response: object): void {
-  ;(response as Carrying)[CARRIED] = undefined
-}
-
-const decisions = new WeakMap<object, Decision>()
 
 /**
  * A map, for a framework that gives each response another prototype: with that it gives it another hidden class, and
  * then each look at a property is a slow one.
  */
-export const besideResponses: Shelf = {
-  newest: (response) => decisions.get(response),
-  put: (response, decision) => {
-    decisions.set(response, decision)
-  },
-}
-
-/** The newest answer to the request of this response. */
-export const answerOf = (response: ServerResponse): LimitInfo | undefined => decisions.get(response)?.info
+export const besideResponses = new WeakMap<object, Decision>()
 
 /** A decision and those before it, the oldest first. */
 export function inOrder(newest: Decision | undefined): readonly Decision[] {
@@ -83,9 +68,9 @@ export function note<Request>(
   info: LimitInfo,
   refusal?: Headers,
 ): Decision {
-  const before = shelf.newest(response)
+  const before = shelf.get(response)
   const newest: Decision = { room: room as unknown as Room<never>, info, refusal, before, placed: undefined }
-  shelf.put(response, newest)
+  shelf.set(response, newest)
   if (before !== undefined) countedTwice(inOrder(before), room, info)
   return newest
 }
@@ -152,16 +137,18 @@ const nodesHook: WriteHead = hookOver(function (this: Carrying, status, second, 
 
 function hookOver(original: WriteHead, shelf: Shelf): WriteHead {
   const writeHead: WriteHead = function (this: Carrying, status: unknown, second?: unknown, third?: unknown): unknown {
-    const newest = shelf.newest(this)
+    const newest = shelf.get(this)
     if (newest === undefined) return original.call(this, status, second, third)
     const code = typeof status === 'number' ? status : this.statusCode
     const { placed } = newest
-    if (placed !== undefined && isFields(second) && placed in second) {
-      if (isRedirection(code)) removeFields(second, headersOf(newest, 200))
-      return original.call(this, status, second)
+    if (placed && isRedirection(code)) {
+      for (const name in headersOf(newest, 200)) {
+        if (isFields(second)) delete second[lowerCase(name)]
+        // Fastify sets them on the response itself, where it sends a stream.
+        this.removeHeader(name)
+      }
     }
-    // Fastify sets them on the response itself, where it sends a stream.
-    if (placed && isRedirection(code)) removeAll(this, headersOf(newest, 200))
+    if (placed !== undefined && isFields(second) && placed in second) return original.call(this, status, second)
     const headers = headersOf(newest, code)
     if (isFields(second)) return original.call(this, status, withFields(second, headers))
     if (isFields(third)) return original.call(this, status, second, withFields(third, headers))
@@ -190,14 +177,6 @@ function withFields(given: Record<string, unknown>, headers: Headers): Record<st
     if (!(lower in given) && !(name in given)) all[lower] = headers[name]
   }
   return all
-}
-
-function removeAll(response: Carrying, headers: Headers): void {
-  for (const name in headers) response.removeHeader(name)
-}
-
-function removeFields(given: Record<string, unknown>, headers: Headers): void {
-  for (const name in headers) delete given[lowerCase(name)]
 }
 
 /** The few names that there are, in the form that frameworks have them in. */

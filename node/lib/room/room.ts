@@ -6,18 +6,24 @@ import type { Limiter } from '../limiter/limiter.js'
 import type { Check } from '../limiter/parts.js'
 import type { Limit } from '../limits/definition-cache.js'
 import { type ChosenLimits, chosenLimits, type Document } from '../limits/documents.js'
-import type { Trial } from '../native/native.js'
 import { LimitInfo } from '../results/info.js'
 import { after, all, attempt, type Later, same } from '../time/later.js'
 import { isHeard, tellDenied } from './denials.js'
 import { sameKeyTwice, tellOfLimiter } from './diagnostics.js'
 import type { Extension, Framework, Gates } from './framework.js'
-import { aborted } from './gone.js'
 import { beginHold, endCharge, isHeld } from './holds.js'
-import { functionOption, gateOptions, isShared, limiterOption, nameOption, roomOptions, scopeOf } from './options.js'
-import { chargeOption, type Outcome } from './outcome.js'
+import {
+  chargeOption,
+  functionOption,
+  gateOptions,
+  isShared,
+  limiterOption,
+  nameOption,
+  type Outcome,
+  roomOptions,
+} from './options.js'
 import { planOf } from './plan.js'
-import { actorText, asked, estimated, hasChosenCost, ofRequest, RequestError } from './request-error.js'
+import { aborted, actorText, asked, estimated, hasChosenCost, ofRequest, RequestError } from './request-error.js'
 import { APP, Place } from './route-names.js'
 import {
   type Actor,
@@ -28,7 +34,6 @@ import {
   present,
   proven,
   type ReadyRule,
-  type RoomLimits,
   rulesOf,
   rulesOfDocument,
   type Settings,
@@ -92,7 +97,7 @@ export class Room<Request> implements Gates {
     this.#framework = framework
     this.limiter = from?.limiter ?? limiterOption(options.limiter)
     this.#shared = isShared(this.limiter)
-    this.gate = new Gate(gateOptions(options, scopeOf(this.limiter, this.#shared)))
+    this.gate = new Gate(gateOptions(options, this.limiter))
     this.#settings = { key: undefined, cost: 1, factor: 1, shadow: false, ...present(settingsOf<Request>(options, '')) }
     this.#skip = functionOption(options, 'skip')
     this.#chargeOn = chargeOption(options.chargeOn, framework.statusOf)
@@ -107,13 +112,12 @@ export class Room<Request> implements Gates {
       this.#own = () => this.#ofDocument(document())
     } else if (typeof limits === 'function') {
       const choose = limits as LimitsOfRequest<Request>
-      this.#own = (request, isBase) =>
-        after(asked(choose, request), (given) => this.#chosen(given, () => this.#nameOf(request, isBase)))
+      this.#own = (request, isBase) => after(asked(choose, request), (given) => this.#chosen(given, request, isBase))
     } else if (this.#name === undefined && needsName(limits) && framework.nameOf !== undefined) {
       this.#compile(APP)
       this.#own = (request, isBase) => this.#named(this.#nameOf(request, isBase))
     } else {
-      const rules = this.#fix(this.#name ?? (needsName(limits) ? this.#claim(this.#baseName) : ''))
+      const rules = this.#named(this.#name ?? (needsName(limits) ? this.#claim(framework.name ?? APP) : ''))
       this.#plain = plainOf(rules, this.#settings)
       this.#own = () => rules
     }
@@ -153,10 +157,7 @@ export class Room<Request> implements Gates {
 
   /** The gate for an app whose framework trusts every proxy: it tells of that, and trusts one. */
   get trusting(): Gate {
-    this.#trusting ??= new Gate({
-      ...gateOptions(this.options, scopeOf(this.limiter, this.#shared)),
-      trustedProxies: true,
-    })
+    this.#trusting ??= new Gate({ ...gateOptions(this.options, this.limiter), trustedProxies: true })
     return this.#trusting
   }
 
@@ -227,10 +228,10 @@ export class Room<Request> implements Gates {
 
   /** The key of texts at the place of a request. */
   #nameOf(request: Request, isBase: boolean): string {
-    const { nameOf } = this.#framework
+    const { nameOf, name = APP } = this.#framework
     // What others are added to stands before them, wherever they stand.
     const isHere = nameOf === undefined || (isBase && this.base === undefined)
-    return this.#claim(isHere ? this.#baseName : nameOf(request, this.gate))
+    return this.#claim(isHere ? name : nameOf(request, this.gate))
   }
 
   /** The rules of a document, made anew when it has changed. */
@@ -242,9 +243,10 @@ export class Room<Request> implements Gates {
     return this.#current.rules
   }
 
-  #chosen(given: RoomLimits<Request> | null | undefined | false, nameOf: () => string): readonly ReadyRule<Request>[] {
+  /** The rules of limits that a function has chosen. */
+  #chosen(given: unknown, request: Request, isBase: boolean): readonly ReadyRule<Request>[] {
     if (given === undefined || given === null || given === false) return []
-    const name = this.#name ?? (needsName(given) ? nameOf() : '')
+    const name = this.#name ?? (needsName(given) ? this.#nameOf(request, isBase) : '')
     return withCandidate(rulesOf(given, name, this.#settings), this.options.candidate)
   }
 
@@ -252,9 +254,10 @@ export class Room<Request> implements Gates {
   #named(name: string): readonly ReadyRule<Request>[] {
     const known = this.#fixed.get(name)
     if (known !== undefined) return known
-    const fixed = this.#fix(name)
-    if (this.#fixed.size < MOST_NAMES) this.#fixed.set(name, fixed)
-    return fixed
+    const rules = this.#compile(name)
+    sameKeyTwice(this.gate, this.limiter, rules)
+    if (this.#fixed.size < MOST_NAMES) this.#fixed.set(name, rules)
+    return rules
   }
 
   /** A key of texts that is derived; it is told where another place has it. */
@@ -270,16 +273,6 @@ export class Room<Request> implements Gates {
 
   #compile(name: string): readonly ReadyRule<Request>[] {
     return proven(withCandidate(rulesOf(this.options.limits, name, this.#settings), this.options.candidate))
-  }
-
-  #fix(name: string): readonly ReadyRule<Request>[] {
-    const rules = this.#compile(name)
-    sameKeyTwice(this.gate, this.limiter, rules)
-    return rules
-  }
-
-  get #baseName(): string {
-    return this.#framework.name ?? APP
   }
 
   #actor(request: Request, key: Settings<Request>['key']): Later<string> {
@@ -332,7 +325,12 @@ export class Room<Request> implements Gates {
     }
     const plan = planOf(rules as readonly ReadyRule<never>[], checks)
     const made = (info: LimitInfo): LimitInfo => {
-      this.#count(request, plan.native.trials(LimitInfo.denials(info)), checks)
+      for (const trial of plan.native.trials(LimitInfo.denials(info))) {
+        this.#trials.note(trial)
+        const { place, key, live, denied } = trial
+        const isTold = denied && typeof live !== 'boolean' && isHeard(this.limiter)
+        if (isTold) this.#tellDenied(request, key, (checks[place] as Check).actor, true)
+      }
       if (info !== NO_LIMIT) beginHold(this.limiter, info, plan)
       return info
     }
@@ -343,18 +341,6 @@ export class Room<Request> implements Gates {
     }
     if (plan.checks.length === 0) return made(NO_LIMIT)
     return attempt(() => this.#askAll(plan.checks), failed, made)
-  }
-
-  /** Counts what limits on trial would have done. */
-  #count(request: Request, trials: readonly Trial[], checks: readonly Check[]): void {
-    for (const { place, key, live, denied } of trials) {
-      if (typeof live === 'boolean') {
-        this.#trials.candidate(key, live, denied)
-        continue
-      }
-      this.#trials.shadow(key, denied)
-      if (denied && isHeard(this.limiter)) this.#tellDenied(request, key, (checks[place] as Check).actor, true)
-    }
   }
 
   #askAll(checks: readonly Check[]): Later<LimitInfo> {

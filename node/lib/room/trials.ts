@@ -1,3 +1,5 @@
+import type { Trial } from '../native/native.js'
+
 /** Counts of a limit in shadow mode: what it would have done. */
 export interface ShadowCounts {
   admitted: number
@@ -27,20 +29,16 @@ export class TrialCounts {
   readonly #shadow = new Map<string, ShadowCounts>()
   readonly #candidates = new Map<string, CandidateCounts>()
 
-  /** Counts whether a limit in shadow mode denied. */
-  shadow(key: string, denied: boolean): void {
-    const counts = entry(this.#shadow, key, () => ({ admitted: 0, denied: 0 }))
-    if (denied) counts.denied++
-    else counts.admitted++
-  }
-
-  /** Counts whether the live limit denied, and its candidate. */
-  candidate(key: string, live: boolean, candidate: boolean): void {
-    const counts = entry(this.#candidates, key, () => {
-      return { bothAdmitted: 0, bothDenied: 0, onlyLiveDenied: 0, onlyCandidateDenied: 0 }
-    })
-    if (live) counts[candidate ? 'bothDenied' : 'onlyLiveDenied']++
-    else counts[candidate ? 'onlyCandidateDenied' : 'bothAdmitted']++
+  /** Counts a result: of a limit in shadow mode, or of a candidate beside the live limit. */
+  note({ key, live, denied }: Trial): void {
+    if (typeof live === 'boolean') {
+      const none = { bothAdmitted: 0, bothDenied: 0, onlyLiveDenied: 0, onlyCandidateDenied: 0 }
+      const counts = entry(this.#candidates, key, none)
+      if (live) counts[denied ? 'bothDenied' : 'onlyLiveDenied']++
+      else counts[denied ? 'onlyCandidateDenied' : 'bothAdmitted']++
+    } else {
+      entry(this.#shadow, key, { admitted: 0, denied: 0 })[denied ? 'denied' : 'admitted']++
+    }
   }
 
   /** The counts so far. */
@@ -52,12 +50,10 @@ export class TrialCounts {
 /** Keys that are made up at run time must not pile up. */
 const MOST_KEYS = 1000
 
-function entry<T>(counts: Map<string, T>, key: string, make: () => T): T {
-  const known = counts.get(key)
-  if (known !== undefined) return known
-  const made = make()
-  if (counts.size < MOST_KEYS) counts.set(key, made)
-  return made
+function entry<T>(counts: Map<string, T>, key: string, none: T): T {
+  const known = counts.get(key) ?? none
+  if (counts.size < MOST_KEYS) counts.set(key, known)
+  return known
 }
 
 function copy<T extends object>(counts: ReadonlyMap<string, T>): Record<string, T> {
