@@ -64,9 +64,7 @@ class LimitTypeError extends TypeError {
   declare readonly value: string
 }
 
-for (const { prototype } of [LimitRangeError, LimitTypeError]) {
-  Object.defineProperty(prototype, 'name', { value: 'LimitError', configurable: true, writable: true })
-}
+for (const each of [LimitRangeError, LimitTypeError]) nameErrors(each, 'LimitError')
 
 /**
  * The error for a call that the store did not decide: it failed and `onError` is `'raise'`, the limiter was closed, or
@@ -107,11 +105,9 @@ export class StoreError extends Error {
     this.server = said.server ?? ''
     this.reason = said.reason ?? message
   }
-
-  static {
-    Object.defineProperty(StoreError.prototype, 'name', { value: 'StoreError', configurable: true, writable: true })
-  }
 }
+
+nameErrors(StoreError, 'StoreError')
 
 /** One fault of a document of limits. */
 export interface LimitsFault {
@@ -131,9 +127,6 @@ export class LimitsError extends Error {
   readonly code = 'ERR_LIMITS'
   /** Every fault, in the order of the document; at least one. */
   readonly errors: readonly LimitsFault[]
-  static {
-    Object.defineProperty(LimitsError.prototype, 'name', { value: 'LimitsError', configurable: true, writable: true })
-  }
 
   /** @internal */
   constructor({ message, errors }: DocumentFailure) {
@@ -141,6 +134,8 @@ export class LimitsError extends Error {
     this.errors = errors.map(({ path, message, line, column }) => ({ path, message, line, column }))
   }
 }
+
+nameErrors(LimitsError, 'LimitsError')
 
 /**
  * A request that cannot be limited because of a mistake in how the application is set up.
@@ -172,11 +167,13 @@ export class ConfigurationError extends Error {
     this.mistake = mistake
     this.page = page
   }
+}
 
-  static {
-    const value = 'ConfigurationError'
-    Object.defineProperty(ConfigurationError.prototype, 'name', { value, configurable: true, writable: true })
-  }
+nameErrors(ConfigurationError, 'ConfigurationError')
+
+/** Has errors of a class say this name, whatever a bundler calls the class. */
+export function nameErrors({ prototype }: { readonly prototype: Error }, name: string): void {
+  Object.defineProperty(prototype, 'name', { value: name, configurable: true, writable: true })
 }
 
 /** The error of a failure; `cause` was thrown by an object of the caller's. */

@@ -10,12 +10,11 @@ import { nameOf } from './express/mounts.js'
 import type { Refusal } from './http/gate.js'
 import type { LimitInfo } from './results/info.js'
 import { clientBy, isClosed } from './room/address.js'
-import type { Framework, Gates } from './room/framework.js'
+import type { Framework } from './room/framework.js'
 import { type Extensible, extensible } from './room/handle.js'
-import { admit, decideFor, leave, refuse, unlessAnswered } from './room/node.js'
 import { functionOption, type RoomOptions } from './room/options.js'
 import { errorFrom, RequestError } from './room/request-error.js'
-import { besideResponses, onResponses, type Shelf, setAll } from './room/response.js'
+import { besideResponses, onResponses, type Shelf, setAll, unlessAnswered } from './room/response.js'
 import { Room } from './room/room.js'
 import { attempt } from './time/later.js'
 
@@ -50,9 +49,9 @@ export interface RateLimit extends RequestHandler, Extensible<Request, RateLimit
 const framework: Framework<Request> = {
   kind: 'express',
   options: ['onBlocked'],
-  client(request: Request, gates: Gates): string {
+  client(request, gate) {
     const settings = settingsOf(request)
-    return clientBy(request, gates, settings === undefined ? 'nobody' : trustOf(settings), () => request.ip)
+    return clientBy(request, gate, settings === undefined ? 'nobody' : trustOf(settings), () => request.ip)
   },
   statusOf: (_request: Request, response: Response) => response.statusCode,
   isGone: isClosed,
@@ -107,7 +106,7 @@ function middlewareOf(room: Room<Request>): RateLimit {
     // A framework that is made of Node's own request and response, as Express is, may use this, too.
     const shelf = settingsOf(request) === undefined ? onResponses : besideResponses
     attempt(
-      () => decideFor(room, request, response, shelf),
+      () => shelf.decide(room, request, response),
       (error) => {
         // Express writes a log of every error.
         if (error instanceof RequestError) send(response, room.rejection(error, request.headers.accept))
@@ -120,7 +119,7 @@ function middlewareOf(room: Room<Request>): RateLimit {
         }
         if (info !== undefined) {
           if (shelf === onResponses) request.rateLimit = info
-          admit(response, shelf, room, info, request, response)
+          shelf.admit(response, room, info, request, response)
         }
         next()
       },
@@ -128,13 +127,13 @@ function middlewareOf(room: Room<Request>): RateLimit {
   }
 
   const blocked = (info: LimitInfo, request: Request, response: Response, shelf: Shelf, next: NextFunction): void => {
-    const refusal = refuse(request.headers.accept, response, shelf, room, info)
+    const refusal = shelf.refuse(response, room, info, request.headers.accept)
     if (onBlocked === undefined) {
       request.rateLimit = info
       send(response, refusal)
       return
     }
-    const error = leave(response, shelf, room, info, refusal)
+    const error = shelf.leave(response, room, info, refusal)
     if (onBlocked === 'error') {
       next(error)
       return

@@ -24,13 +24,12 @@ import type { Refusal } from './http/gate.js'
 import type { LimitInfo } from './results/info.js'
 import { clientBy, isClosed } from './room/address.js'
 import { MADE_IN_REQUESTS } from './room/diagnostics.js'
-import type { Extension, Framework, Gates } from './room/framework.js'
+import type { Extension, Framework } from './room/framework.js'
 import { type Counted, counted } from './room/handle.js'
-import { admit, decideFor, leave, refuse, unlessAnswered } from './room/node.js'
 import { functionOption, type OptionalLimits, type RoomOptions, type RouteOptions } from './room/options.js'
 import { RateLimitError as Refused } from './room/rate-limit-error.js'
 import { errorFrom, RequestError } from './room/request-error.js'
-import { onFinished, onResponses } from './room/response.js'
+import { onFinished, onResponses, unlessAnswered } from './room/response.js'
 import { Room } from './room/room.js'
 import { mountName, Place, routeName } from './room/route-names.js'
 import type * as rules from './room/rules.js'
@@ -56,7 +55,7 @@ declare module 'fastify' {
 const framework: Framework<FastifyRequest> = {
   kind: 'fastify',
   options: ['onBlocked', 'hook', 'global'],
-  client: (request: FastifyRequest, gates: Gates) => clientBy(request.raw, gates, trustOf(request), () => request.ip),
+  client: (request, gate) => clientBy(request.raw, gate, trustOf(request), () => request.ip),
   statusOf: (_request: FastifyRequest, reply: FastifyReply) => reply.statusCode,
   isGone: ({ raw }) => isClosed(raw),
 }
@@ -90,13 +89,11 @@ type Housed = FastifyInstance & { [ROOM]?: Room<FastifyRequest> }
  * ```
  */
 function tidegate(instance: FastifyInstance, options: tidegate.RateLimitOptions, done: (error?: Error) => void): void {
-  try {
-    register(instance, options)
-  } catch (error) {
-    done(error as Error)
-    return
-  }
-  done()
+  attempt<void, void>(
+    () => register(instance, options),
+    (error) => done(error as Error),
+    () => done(),
+  )
 }
 
 function register(instance: Housed, given: tidegate.RateLimitOptions): void {
@@ -114,21 +111,20 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
   if (outer === undefined) {
     // Fastify refuses a name that another plugin has.
     instance.decorateRequest('rateLimit', ANSWER)
-    const made = new MadeHooks(instance)
+    const hookFor = madeHooks(instance)
     instance.decorate<tidegate.RateLimit>('rateLimit', {
       getter(this: Housed) {
         const nearest = this[ROOM] ?? room
-        const limit = (options?: tidegate.RouteLimits) => made.of(nearest, options) as tidegate.RateLimitHook
-        return counted(limit, nearest)
+        return counted((options) => hookFor(nearest, options) as tidegate.RateLimitHook, nearest)
       },
     })
   }
   hookServer(instance.server)
   const everywhere = hookOf(room)
-  const hooks = new RouteHooks(room, instance)
+  const hooks = hooksOf(room, instance)
   const placedOn = (config: false | tidegate.RouteLimits | undefined, route: NamedRoute): Placed | undefined => {
     if (config === undefined) return global ? everywhere : undefined
-    return config === false ? undefined : hooks.of(config, route)
+    return config === false ? undefined : hooks(config, route)
   }
   limitEarlier(instance, ({ config, method, url }) => placedOn(config.rateLimit, { method, url: url ?? '' }))
   instance.addHook('onRoute', function (this: Housed, route) {
@@ -143,21 +139,13 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
 }
 
 /** Hooks of routes by their configuration and name: a route for HEAD that Fastify makes of one for GET has the same. */
-class RouteHooks {
-  readonly #known = new WeakMap<object, Map<string, Placed>>()
-  readonly #room: Room<FastifyRequest>
-  readonly #instance: FastifyInstance
-
-  constructor(room: Room<FastifyRequest>, instance: FastifyInstance) {
-    this.#room = room
-    this.#instance = instance
-  }
-
-  of(config: tidegate.RouteLimits, route: NamedRoute): Placed {
-    const known = this.#known.get(config) ?? new Map<string, Placed>()
-    const name = nameOf(route, this.#instance)
-    const placed = known.get(name) ?? hookOf(roomOf(this.#room, config, { framework: { name } }))
-    this.#known.set(config, known.set(name, placed))
+function hooksOf(room: Room<FastifyRequest>, instance: FastifyInstance) {
+  const each = new WeakMap<object, Map<string, Placed>>()
+  return (config: tidegate.RouteLimits, route: NamedRoute): Placed => {
+    const known = each.get(config) ?? new Map<string, Placed>()
+    const name = nameOf(route, instance)
+    const placed = known.get(name) ?? hookOf(roomOf(room, config, { framework: { name } }))
+    each.set(config, known.set(name, placed))
     if ([route.method].flat().includes('GET')) known.set(routeName(['HEAD'], route.url), placed)
     return placed
   }
@@ -169,31 +157,23 @@ const ANYWHERE: Partial<Framework<FastifyRequest>> = {
 }
 
 /** The hooks that an app makes of its limits. */
-class MadeHooks {
-  #isReady = false
-  #madeInRequests = 0
-  #place: Place | undefined
-
-  constructor(instance: FastifyInstance) {
-    instance.addHook('onReady', async () => {
-      this.#isReady = true
-      refuseTaken(instance)
-    })
-  }
-
-  of(room: Room<FastifyRequest>, options: tidegate.RouteLimits | undefined): Hook {
-    if (this.#isReady) {
-      this.#madeInRequests++
-      if (this.#madeInRequests === MADE_IN_REQUESTS) room.gate.report('limiter-per-request', IN_REQUESTS)
+function madeHooks(instance: FastifyInstance) {
+  let isReady = false
+  let madeInRequests = 0
+  let place: Place | undefined
+  instance.addHook('onReady', async () => {
+    isReady = true
+    refuseTaken(instance)
+  })
+  return (room: Room<FastifyRequest>, options: tidegate.RouteLimits | undefined): Hook => {
+    if (isReady && ++madeInRequests === MADE_IN_REQUESTS) room.gate.report('limiter-per-request', IN_REQUESTS)
+    if (options !== undefined) {
+      // One that is made again for each request stands where the one before it did.
+      if (isReady) place ??= new Place(room.limiter)
+      return hookOf(roomOf(room, options, { framework: ANYWHERE, ...(place && { place }) })).run
     }
-    if (options === undefined) {
-      if (room.options.limits === undefined)
-        throw wrongType('', 'limits', 'must be given, as the plugin has none', undefined)
-      return hookOf(room).run
-    }
-    // One that is made again for each request stands where the one before it did.
-    if (this.#isReady) this.#place ??= new Place(room.limiter)
-    return hookOf(roomOf(room, options, { framework: ANYWHERE, ...(this.#place && { place: this.#place }) })).run
+    if (room.options.limits !== undefined) return hookOf(room).run
+    throw wrongType('', 'limits', 'must be given, as the plugin has none', undefined)
   }
 }
 
@@ -225,7 +205,7 @@ function hookOf(room: Room<FastifyRequest>): Placed {
   /** Decides; `ended` is called where the hook has answered the request itself, so that the handler does not run. */
   const decide = (request: FastifyRequest, reply: FastifyReply, done: Done, ended?: () => void): void =>
     attempt(
-      () => decideFor(room, request, reply.raw, onResponses),
+      () => onResponses.decide(room, request, reply.raw),
       (error) => {
         if (body === undefined || !(error instanceof RequestError)) {
           done(error as Error)
@@ -242,18 +222,18 @@ function hookOf(room: Room<FastifyRequest>): Placed {
           blocked(info, request, reply, done)
           return
         }
-        if (info !== undefined) placeOn(reply, admit(reply.raw, onResponses, room, info, request, reply))
+        if (info !== undefined) placeOn(reply, onResponses.admit(reply.raw, room, info, request, reply))
         done()
       },
     ) as undefined
 
   const blocked = (info: LimitInfo, request: FastifyRequest, reply: FastifyReply, done: Done): void => {
-    const refusal = refuse(request.raw.headers.accept, reply.raw, onResponses, room, info)
+    const refusal = onResponses.refuse(reply.raw, room, info, request.raw.headers.accept)
     if (onBlocked === undefined && body !== undefined) {
       send(reply, refusal)
       return
     }
-    const error = leave(reply.raw, onResponses, room, info, refusal)
+    const error = onResponses.leave(reply.raw, room, info, refusal)
     if (onBlocked === undefined) {
       done(error)
       return

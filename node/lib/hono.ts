@@ -11,13 +11,12 @@ import { withoutBody } from './http/gate.js'
 import { isRedirection } from './results/headers.js'
 import type { LimitInfo } from './results/info.js'
 import { isCutShort } from './room/address.js'
-import type { Framework, Gates } from './room/framework.js'
+import type { Framework } from './room/framework.js'
 import { type Extensible, extensible } from './room/handle.js'
-import { isHeld } from './room/holds.js'
-import { decideFor, refuse } from './room/node.js'
 import { functionOption, type RoomOptions } from './room/options.js'
+import { isHeld } from './room/plan.js'
 import { RateLimitError } from './room/rate-limit-error.js'
-import { infosOf, note, onResponses } from './room/response.js'
+import { infosOf, onResponses } from './room/response.js'
 import { Room } from './room/room.js'
 import { mountName, routeName } from './room/route-names.js'
 import { ending, isNoAnswer, responseOf, withHeaders } from './room/web-response.js'
@@ -70,7 +69,7 @@ function peerOf(context: Context, getConnInfo: GetConnInfo): string | undefined 
 const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> => ({
   kind: 'hono',
   options: ['getConnInfo', 'onBlocked'],
-  client(context: Context, { gate }: Gates): string {
+  client(context, gate) {
     const peer = getConnInfo && peerOf(context, getConnInfo)
     if (!gate.trustsNobody) {
       // Of Node's own server; other runtimes drop no lines.
@@ -137,7 +136,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
 
   const limit = (context: Context, next: Next): Later<Response | undefined> =>
     attempt(
-      () => decideFor(room, context, context, onResponses),
+      () => onResponses.decide(room, context, context),
       (error) => {
         if (error instanceof StoreError)
           throw answering(error, new Response('Service Unavailable', { status: error.status }))
@@ -154,7 +153,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
     )
 
   const admitted = async (info: LimitInfo, context: Context, next: Next): Promise<undefined> => {
-    note(context, onResponses, room, info)
+    onResponses.note(context, room, info)
     try {
       await next()
     } catch (error) {
@@ -177,8 +176,8 @@ function middlewareOf(room: Room<Context>): RateLimit {
   }
 
   const blocked = async (info: LimitInfo, context: Context): Promise<Response> => {
-    const refusal = refuse(context.req.header('accept'), context, onResponses, room, info)
-    note(context, onResponses, room, info)
+    const refusal = onResponses.refuse(context, room, info, context.req.header('accept'))
+    onResponses.note(context, room, info)
     const response = responseOf(refusal, context.req.method)
     if (onBlocked === undefined) return response
     const kept = withoutBody(refusal.headers)

@@ -8,9 +8,8 @@ import type { DefaultContext, Middleware, Next, ParameterizedContext } from 'koa
 import type { Refusal } from './http/gate.js'
 import type { LimitInfo } from './results/info.js'
 import { clientBy, isClosed, type Trust } from './room/address.js'
-import type { Framework, Gates } from './room/framework.js'
+import type { Framework } from './room/framework.js'
 import { type Extensible, extensible } from './room/handle.js'
-import { admit, decideFor, leave, refuse } from './room/node.js'
 import { functionOption, type RoomOptions } from './room/options.js'
 import { onResponses } from './room/response.js'
 import { Room } from './room/room.js'
@@ -45,7 +44,7 @@ const LIST = 'x-forwarded-for'
 const framework: Framework<Context> = {
   kind: 'koa',
   options: ['onBlocked'],
-  client: (context: Context, gates: Gates) => clientBy(context.req, gates, trustOf(context), () => context.ip),
+  client: (context, gate) => clientBy(context.req, gate, trustOf(context), () => context.ip),
   statusOf: ({ status }: Context) => status,
   isGone: ({ req }) => isClosed(req),
   nameOf,
@@ -123,21 +122,21 @@ function middlewareOf(room: Room<Context>): RateLimit {
 
   const limit = (context: Context, next: Next): unknown =>
     attempt<LimitInfo | undefined, unknown>(
-      () => decideFor(room, context, context.res, onResponses),
+      () => onResponses.decide(room, context, context.res),
       (error) => send(context, room.rejection(error, context.req.headers.accept)),
       (info) => {
         if (info === undefined) return next()
         context.state.rateLimit = info
         if (info.blocked) return blocked(info, context, next)
-        admit(context.res, onResponses, room, info, context)
+        onResponses.admit(context.res, room, info, context)
         return next()
       },
     )
 
   const blocked = (info: LimitInfo, context: Context, next: Next): unknown => {
-    const refusal = refuse(context.req.headers.accept, context.res, onResponses, room, info)
+    const refusal = onResponses.refuse(context.res, room, info, context.req.headers.accept)
     if (onBlocked === undefined) return send(context, refusal)
-    const error = leave(context.res, onResponses, room, info, refusal)
+    const error = onResponses.leave(context.res, room, info, refusal)
     if (onBlocked === 'error') throw error
     context.status = error.status
     // A function that only writes a log has not answered.

@@ -8,10 +8,10 @@ import { wrongType } from './errors.js'
 import type { Refusal } from './http/gate.js'
 import type { Headers } from './results/headers.js'
 import type { LimitInfo } from './results/info.js'
-import type { Framework, Gates } from './room/framework.js'
+import type { Framework } from './room/framework.js'
 import { type Extensible, extensible } from './room/handle.js'
-import { isHeld } from './room/holds.js'
 import type { RoomOptions } from './room/options.js'
+import { isHeld } from './room/plan.js'
 import { Room } from './room/room.js'
 import { ending, responseOf, whenForgotten, withHeaders } from './room/web-response.js'
 
@@ -58,7 +58,7 @@ const addresses = new WeakMap<Request, string | undefined>()
 const framework: Framework<Request> = {
   kind: 'web',
   options: [],
-  client(request: Request, { gate }: Gates): string {
+  client(request, gate) {
     const { headers } = request
     const name = gate.trustsNobody ? 'x-forwarded-for' : gate.forwardedHeader
     const lines = headers.get(name) ?? (gate.trustsNobody ? headers.get('forwarded') : null) ?? []

@@ -66,8 +66,7 @@ function foundMount(app: App, baseUrl: string): string | undefined {
     path = joined(path, each.mountpath)
   }
   if (left.length === 0) return path
-  const found = new Set<string>()
-  walk((app._router ?? app.router)?.stack ?? [], left, path, found, 0)
+  const found = new Set(below((app._router ?? app.router)?.stack ?? [], left, path, 0))
   return found.size === 1 ? found.values().next().value : undefined
 }
 
@@ -76,21 +75,16 @@ function fromOutermost(app: App): App[] {
   return app.parent === undefined ? [] : [...fromOutermost(app.parent), app]
 }
 
-function walk(
-  stack: readonly Layer[],
-  segments: readonly string[],
-  path: string,
-  found: Set<string>,
-  depth: number,
-): void {
-  for (const layer of stack) {
+/** The paths of routers below one at this path, that take these segments. */
+function below(stack: readonly Layer[], segments: readonly string[], path: string, depth: number): string[] {
+  return stack.flatMap((layer) => {
     const template = layer.route === undefined ? templateOf(layer) : undefined
     const left = template === undefined ? undefined : behind(segments, template)
-    if (template === undefined || left === undefined) continue
+    if (template === undefined || left === undefined) return []
     const here = joined(path, template)
-    if (left.length === 0) found.add(here)
-    else if (layer.handle?.stack && depth < DEEPEST) walk(layer.handle.stack, left, here, found, depth + 1)
-  }
+    if (left.length === 0) return [here]
+    return depth < DEEPEST ? below(layer.handle?.stack ?? [], left, here, depth + 1) : []
+  })
 }
 
 /** The path of a layer; nothing for an expression, a list, and what else only Express can read. */

@@ -25,13 +25,9 @@ function keptBy(reply: Reply): Headers | undefined {
 /** Places the headers of the newest decision on a reply. */
 export function placeOn(reply: Reply, decision: Decision): void {
   const kept = keptBy(reply)
-  if (kept !== undefined) {
-    placeHeaders(decision, kept)
-    return
-  }
-  const headers: Headers = {}
+  const headers = kept ?? {}
   placeHeaders(decision, headers)
-  reply.headers(headers)
+  if (kept === undefined) reply.headers(headers)
 }
 
 /** Asks a reply where it keeps a header. */

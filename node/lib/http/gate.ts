@@ -5,6 +5,7 @@ import type { Check } from '../limiter/parts.js'
 import { compiled } from '../limits/definition-cache.js'
 import { type NativeGate, native, type RequestErrorName } from '../native/native.js'
 import {
+  byName,
   commonHeaders,
   type HeaderKind,
   type Headers,
@@ -81,12 +82,15 @@ export class Gate {
   /** True if no proxy is trusted, so that the forwarded header is ignored. */
   readonly trustsNobody: boolean
   readonly #native: NativeGate
+  readonly #options: GateOptions | null | undefined
+  #trusting: Gate | undefined
   /** The style, where it is written here. */
   readonly #style: 'x' | 'common' | undefined
 
   /** @throws {@link LimitError} for an option that does not exist, or a value that it does not take. */
   constructor(options?: GateOptions | null) {
     const [names, values] = fieldsOf(options)
+    this.#options = options
     this.#native = answered(native.makeGate(names, values))
     this.forwardedHeader = this.#native.headerName()
     this.trustsNobody = this.#native.trustsNobody()
@@ -109,6 +113,12 @@ export class Gate {
     if (typeof found === 'string') return found
     tell(found.code as MistakeCode, found.text)
     return found.actor
+  }
+
+  /** The gate for an app whose framework trusts every proxy: it tells of that, and trusts one. */
+  get trusting(): Gate {
+    this.#trusting ??= new Gate({ ...this.#options, trustedProxies: true })
+    return this.#trusting
   }
 
   /** The headers of a response with this status, of one answer or of all that belong to it. */
@@ -218,12 +228,6 @@ function fieldsOf(given: unknown): [names: string[], values: unknown[]] {
 
 const linesOf = (lines: Lines): readonly string[] =>
   lines === undefined || lines === null ? [] : typeof lines === 'string' ? [lines] : lines
-
-function byName(flat: readonly string[]): Headers {
-  const headers: Headers = {}
-  for (let at = 0; at < flat.length; at += 2) headers[flat[at] as string] = flat[at + 1] as string
-  return headers
-}
 
 /** The numbers of an answer in a row; `src/http.rs` reads them in this order. */
 const WIDTH = 9

@@ -1,4 +1,5 @@
 import { native } from '../native/native.js'
+import { byName } from '../results/headers.js'
 
 /** The codes of mistakes in how limits are set up; the documentation has a page for each. */
 export type MistakeCode =
@@ -20,11 +21,7 @@ export type MistakeCode =
   | 'middleware-missing'
 
 /** The sentence of every mistake, by its code. */
-export const MISTAKES: ReadonlyMap<MistakeCode, string> = new Map(pairs(native.mistakes()))
-
-function* pairs(flat: readonly string[]): Generator<[MistakeCode, string]> {
-  for (let at = 0; at < flat.length; at += 2) yield [flat[at] as MistakeCode, flat[at + 1] as string]
-}
+export const MISTAKES = new Map(Object.entries(byName(native.mistakes()))) as ReadonlyMap<MistakeCode, string>
 
 /** Warns of a mistake. */
 export function tell(code: MistakeCode, text: string): void {

@@ -5,8 +5,8 @@ import type { ExecutionContext } from '@nestjs/common'
 import type { FastifyRequest } from 'fastify'
 import { settingsOf, trustOf as trustOfExpress } from '../express/app.js'
 import { trustOf } from '../fastify/trust.js'
+import type { Gate } from '../http/gate.js'
 import { clientBy, isClosed, type Trust } from '../room/address.js'
-import type { Gates } from '../room/framework.js'
 import type { GetRequest, PlatformRequest, PlatformResponse } from './module-options.js'
 
 /** The request of a context. */
@@ -58,13 +58,12 @@ export function isInnerField(context: ExecutionContext): boolean {
 }
 
 /** The client's address, as the platform reads it where it trusts proxies. */
-export function clientIn(request: PlatformRequest, gates: Gates): string {
-  const { gate } = gates
+export function clientIn(request: PlatformRequest, gate: Gate): string {
   const settings = settingsOf(request)
   const raw: IncomingMessage | undefined = settings === undefined ? rawOf(request) : request
   if (raw === undefined) return gate.client(peerOf(request, gate.trustsNobody))
   const trust = settings === undefined ? trustIn(request) : trustOfExpress(settings)
-  return clientBy(raw, gates, trust, () => request.ip)
+  return clientBy(raw, gate, trust, () => request.ip)
 }
 
 /** True for a request whose client has closed the connection. */

@@ -6,8 +6,7 @@ import { settingsOf } from '../express/app.js'
 import { placeOn } from '../fastify/reply.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { LimitInfo } from '../results/info.js'
-import { isHeld } from '../room/holds.js'
-import { admit, decideFor, leave, refuse } from '../room/node.js'
+import { isHeld } from '../room/plan.js'
 import { RateLimitError } from '../room/rate-limit-error.js'
 import { RequestError } from '../room/request-error.js'
 import { besideResponses, onFinished, onResponses, type Shelf } from '../room/response.js'
@@ -66,7 +65,7 @@ export class TidegateGuard implements CanActivate {
   ): Later<LimitInfo | undefined> {
     if (kind === 'http' && response !== undefined) {
       const { raw, shelf } = carrierOf(response)
-      return decideFor(room, request, raw, shelf)
+      return shelf.decide(room, request, raw)
     }
     // A response has several fields, a socket several messages: what is decided once is the context.
     const { decided } = this.#rooms
@@ -110,10 +109,10 @@ function proceedHttp(info: LimitInfo, room: TargetRoom, request: PlatformRequest
   const { raw, shelf } = carrierOf(response)
   if (info.blocked) {
     const { headers } = shelf === besideResponses ? request : rawOf(request)
-    const error = leave(raw, shelf, room, info, refuse(headers.accept, raw, shelf, room, info))
+    const error = shelf.leave(raw, room, info, shelf.refuse(raw, room, info, headers.accept))
     throw new RateLimitException(info, error.status, error)
   }
-  const decision = admit(raw, shelf, room, info, request, response)
+  const decision = shelf.admit(raw, room, info, request, response)
   if (raw !== response) placeOn(response as unknown as FastifyReply, decision)
   return true
 }

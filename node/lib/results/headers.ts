@@ -57,7 +57,11 @@ export function headersOf<Info extends Headed>(
 ): Headers {
   if (kind === 'x' && options === undefined) return xHeaders(info)
   if (kind === 'common' && options === undefined && info.checks.length === 1) return commonHeaders(info)
-  const flat = fields(info, kind, options, asked(info))
+  return byName(fields(info, kind, options, asked(info)))
+}
+
+/** Values by name, of names and values in turn. */
+export function byName(flat: readonly string[]): Headers {
   const headers: Headers = {}
   for (let index = 0; index < flat.length; index += 2) {
     headers[flat[index] as string] = flat[index + 1] as string

@@ -4,7 +4,6 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { ConfigurationError } from '../errors.js'
 import type { Gate } from '../http/gate.js'
-import type { Gates } from './framework.js'
 
 /** The addresses that an app's framework believes: nobody's, every proxy's, or those of some. */
 export type Trust = 'nobody' | 'everybody' | 'some'
@@ -40,11 +39,10 @@ export function clientOfRequest(request: IncomingMessage, gate: Gate): string {
 }
 
 /** The client's address in an app whose framework may trust proxies, which the options of the room go before. */
-export function clientBy(request: IncomingMessage, gates: Gates, trust: Trust, read: () => string | undefined): string {
-  const { gate } = gates
+export function clientBy(request: IncomingMessage, gate: Gate, trust: Trust, read: () => string | undefined): string {
   if (!gate.trustsNobody || trust === 'nobody') return clientOfRequest(request, gate)
   // The framework would take the left-most address, which clients can write themselves.
-  if (trust === 'everybody') return clientOfRequest(request, gates.trusting)
+  if (trust === 'everybody') return clientOfRequest(request, gate.trusting)
   if (isCutShort(request)) return gate.client(request.socket.remoteAddress)
   try {
     return gate.client(read())

@@ -12,8 +12,8 @@ export interface Framework<Request> {
   readonly kind: string
   /** The key of limits that are given as text without a name, where requests say none. @defaultValue 'app' */
   readonly name?: string | undefined
-  /** The client's address, as a gate of the room says it. */
-  client(request: Request, gates: Gates): string
+  /** The client's address, as the gate of the room says it. */
+  client(request: Request, gate: Gate): string
   /** The status of a response, by what the option `chargeOn` is called with. */
   statusOf(...outcome: Outcome): number
   /** True for a request whose client has closed the connection, which has no address then. */
@@ -30,10 +30,4 @@ export interface Extension<Request> {
   readonly place?: Place
   /** The parts of its framework that are other ones. */
   readonly framework?: Partial<Framework<Request>>
-}
-
-/** The gates of a room: its own, and the one for an app that trusts every proxy. */
-export interface Gates {
-  readonly gate: Gate
-  readonly trusting: Gate
 }

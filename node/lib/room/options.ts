@@ -122,9 +122,7 @@ const MEMORY = 'memory:'
 export function limiterOption(given: unknown): Limiter {
   if (given === undefined) return new Limiter()
   if (given instanceof Limiter) return given
-  if (typeof given !== 'string' && !(given instanceof URL)) {
-    throw noLimiter(given)
-  }
+  if (typeof given !== 'string' && !(given instanceof URL)) throw noLimiter(given)
   const url = String(given)
   const known = byUrl.get(url)
   if (known !== undefined) return known

@@ -1,3 +1,4 @@
+import { nameErrors } from '../errors.js'
 import type { Headers } from '../results/headers.js'
 import type { LimitInfo } from '../results/info.js'
 
@@ -28,14 +29,6 @@ export class RateLimitError extends Error {
   /** The headers of the response, by name. */
   readonly headers: Headers
 
-  static {
-    Object.defineProperty(RateLimitError.prototype, 'name', {
-      value: 'RateLimitError',
-      configurable: true,
-      writable: true,
-    })
-  }
-
   constructor(info: LimitInfo, status: number, headers: Headers = {}) {
     super(`Too many requests, retry in ${info.resetSec} second${info.resetSec === 1 ? '' : 's'}`)
     this.info = info
@@ -44,3 +37,5 @@ export class RateLimitError extends Error {
     this.headers = headers
   }
 }
+
+nameErrors(RateLimitError, 'RateLimitError')

@@ -1,6 +1,6 @@
 /* Functions of the app that are asked about a request; requests that cannot be decided because of them: mistakes of clients. */
 
-import { answered, ConfigurationError, errorOf, LimitError } from '../errors.js'
+import { answered, ConfigurationError, errorOf, LimitError, nameErrors } from '../errors.js'
 import { keyOf } from '../http/clients.js'
 import { native, type RequestErrorName } from '../native/native.js'
 import { attempt, type Later, same } from '../time/later.js'
@@ -26,12 +26,9 @@ export class RequestError extends Error {
     this.status = status
     this.statusCode = status
   }
-
-  static {
-    const value = 'RequestError'
-    Object.defineProperty(RequestError.prototype, 'name', { value, configurable: true, writable: true })
-  }
 }
+
+nameErrors(RequestError, 'RequestError')
 
 /** The error of the request behind one of a decision; others stay as they are. */
 export function ofRequest(error: unknown): unknown {

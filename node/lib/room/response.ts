@@ -1,15 +1,21 @@
-/* Headers on responses of Node's own HTTP server, for every framework that is made of it. */
+/* Decisions about requests, and their headers on responses of Node's own HTTP server. */
 
 import { ServerResponse } from 'node:http'
 import { finished } from 'node:stream'
+import { type Refusal, withoutBody } from '../http/gate.js'
 import { type Headers, isRedirection } from '../results/headers.js'
 import type { LimitInfo } from '../results/info.js'
+import type { Later } from '../time/later.js'
 import { countedTwice } from './diagnostics.js'
+import { RateLimitError } from './rate-limit-error.js'
 import type { Room } from './room.js'
+
+/** The part of a room that knows what becomes of its decisions. */
+export type Decider = Pick<Room<never>, 'gate' | 'limiter' | 'isAddedTo' | 'isOpen' | 'settle' | 'end'>
 
 /** A decision about the request of a response. */
 export interface Decision {
-  readonly room: Room<never>
+  readonly room: Decider
   readonly info: LimitInfo
   /** The headers of a refusal that the app answers itself. */
   readonly refusal: Headers | undefined
@@ -29,25 +35,97 @@ type Carrying = Omit<ServerResponse, 'writeHead'> & { [CARRIED]?: Decision | und
 
 const NODES = ServerResponse.prototype as unknown as Carrying
 
-/** The place of the newest decision about the request of a response. */
-export interface Shelf {
-  get(response: object): Decision | undefined
-  set(response: object, decision: Decision): unknown
+/** The newest decisions about requests, by their responses: one shelf for all responses of a kind. */
+export class Shelf {
+  /** The newest decision about the request of a response. */
+  readonly get: (response: object) => Decision | undefined
+  readonly #set: (response: object, decision: Decision) => unknown
+
+  constructor({ get, set }: Pick<Shelf, 'get'> & { readonly set: (response: object, decision: Decision) => unknown }) {
+    this.get = get
+    this.#set = set
+  }
+
+  /** Decides a request whose response is this one; nothing where it is not limited, or this room has decided it. */
+  decide<Request>(room: Room<Request>, request: Request, response: object): Later<LimitInfo | undefined> {
+    const newest = this.get(response)
+    if (newest === undefined) return room.decide(request)
+    const rooms = inOrder(newest).map(({ room }) => room)
+    // One that adds to this room has decided for both.
+    if (rooms.some((other) => other === room || other.isAddedTo(room))) return undefined
+    return room.decide(request, rooms)
+  }
+
+  /** Notes a decision about the request of a response; it is told where one before it has counted the same. */
+  note(response: object, room: Decider, info: LimitInfo, refusal?: Headers): Decision {
+    const before = this.get(response)
+    const newest: Decision = { room, info, refusal, before, placed: undefined }
+    this.#set(response, newest)
+    if (before !== undefined) countedTwice(inOrder(before), room, info)
+    return newest
+  }
+
+  /**
+   * Has an admitted request carry its headers, and ends it with its response: what it holds is released, and its charge
+   * given back where the outcome says so. A response that did not begin, because the client left, is no outcome: to
+   * leave early must not be a way to go on for free.
+   */
+  admit(response: ServerResponse, room: Decider, info: LimitInfo, ...outcome: readonly unknown[]): Decision {
+    const decision = this.#carry(response, room, info)
+    if (room.isOpen(info)) {
+      onFinished(response, () => (response.headersSent ? room.settle(info, ...outcome) : room.end(info, true)))
+    }
+    return decision
+  }
+
+  /** The refusal of a request with this `Accept`; what other rooms charged it is given back. */
+  refuse(response: object, room: Decider, info: LimitInfo, accept: string | undefined): Refusal {
+    const before = this.get(response)
+    for (const { room, info } of inOrder(before)) room.end(info, false)
+    return room.gate.refusal(before === undefined ? info : [...infosOf(before), info], accept)
+  }
+
+  /** The error for an app that answers a refused request itself; the response has the headers in any case. */
+  leave(response: ServerResponse, room: Decider, info: LimitInfo, { status, headers }: Refusal): RateLimitError {
+    const kept = withoutBody(headers)
+    this.#carry(response, room, info, kept)
+    return new RateLimitError(info, status, kept)
+  }
+
+  /**
+   * Puts the headers of a decision on the response when its head is written, whether by a handler, a stream, or
+   * the answer to an error, which frameworks strip of headers that were set before. Only then its status is known.
+   */
+  #carry(response: ServerResponse, room: Decider, info: LimitInfo, refusal?: Headers): Decision {
+    const newest = this.note(response, room, info, refusal)
+    if (newest.before === undefined) hook(response as unknown as Carrying, this)
+    return newest
+  }
 }
 
 /** A property of the response: of Node's own, which all have one hidden class, it costs next to nothing. */
-export const onResponses = {
-  get: (response: object): Decision | undefined => (response as Carrying)[CARRIED],
-  set: (response: object, decision: Decision | undefined) => {
+export const onResponses = new Shelf({
+  get: (response) => (response as Carrying)[CARRIED],
+  set: (response, decision) => {
     ;(response as Carrying)[CARRIED] = decision
   },
+})
+
+/** Gives a new response the property, which takes longer once it is in use. */
+export function reserve(response: object): void {
+  ;(response as Carrying)[CARRIED] = undefined
 }
+
+const decisions = new WeakMap<object, Decision>()
 
 /**
  * A map, for a framework that gives each response another prototype: with that it gives it another hidden class, and
  * then each look at a property is a slow one.
  */
-export const besideResponses = new WeakMap<object, Decision>()
+export const besideResponses = new Shelf({
+  get: (response) => decisions.get(response),
+  set: (response, decision) => decisions.set(response, decision),
+})
 
 /** A decision and those before it, the oldest first. */
 export function inOrder(newest: Decision | undefined): readonly Decision[] {
@@ -59,37 +137,6 @@ const NONE: readonly Decision[] = []
 
 /** The answers of a decision and of those before it. */
 export const infosOf = (newest: Decision | undefined): readonly LimitInfo[] => inOrder(newest).map(({ info }) => info)
-
-/** Notes a decision about the request of a response; it is told where one before it has counted the same. */
-export function note<Request>(
-  response: object,
-  shelf: Shelf,
-  room: Room<Request>,
-  info: LimitInfo,
-  refusal?: Headers,
-): Decision {
-  const before = shelf.get(response)
-  const newest: Decision = { room: room as unknown as Room<never>, info, refusal, before, placed: undefined }
-  shelf.set(response, newest)
-  if (before !== undefined) countedTwice(inOrder(before), room, info)
-  return newest
-}
-
-/**
- * Puts the headers of a decision on the response when its head is written, whether by a handler, a stream, or
- * the answer to an error, which frameworks strip of headers that were set before. Only then its status is known.
- */
-export function carry<Request>(
-  response: ServerResponse,
-  shelf: Shelf,
-  room: Room<Request>,
-  info: LimitInfo,
-  refusal?: Headers,
-): Decision {
-  const newest = note(response, shelf, room, info, refusal)
-  if (newest.before === undefined) hook(response as unknown as Carrying, shelf)
-  return newest
-}
 
 /**
  * Puts the headers of the newest decision among those that a framework passes when the head is written. They are taken
@@ -199,4 +246,30 @@ export function onFinished(response: ServerResponse, call: () => void): void {
 export function setAll(response: ServerResponse, headers: Headers): void {
   const { setHeader } = response
   for (const name in headers) setHeader.call(response, name, headers[name] as string)
+}
+
+/** The time for an answer that is neither there nor promised. */
+const PATIENCE_MS = 10_000
+
+/**
+ * Has a refused request answered that a function of the app was called for, so that it does not hang where the function
+ * writes a log and nothing else. One that does not take the response (its third argument) can only do that; any other
+ * one has some time, as a template takes it.
+ */
+export function unlessAnswered(
+  onBlocked: { readonly length: number },
+  response: ServerResponse,
+  isAnswered: () => boolean,
+  refuse: () => void,
+): void {
+  if (isAnswered()) return
+  if (onBlocked.length < 3) {
+    refuse()
+    return
+  }
+  const timer = setTimeout(() => {
+    if (!isAnswered()) refuse()
+  }, PATIENCE_MS)
+  timer.unref()
+  onFinished(response, () => clearTimeout(timer))
 }

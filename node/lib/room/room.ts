@@ -10,8 +10,7 @@ import { LimitInfo } from '../results/info.js'
 import { after, all, attempt, type Later, same } from '../time/later.js'
 import { isHeard, tellDenied } from './denials.js'
 import { sameKeyTwice, tellOfLimiter } from './diagnostics.js'
-import type { Extension, Framework, Gates } from './framework.js'
-import { beginHold, endCharge, isHeld } from './holds.js'
+import type { Extension, Framework } from './framework.js'
 import {
   chargeOption,
   functionOption,
@@ -22,7 +21,7 @@ import {
   type Outcome,
   roomOptions,
 } from './options.js'
-import { planOf } from './plan.js'
+import { beginHold, endCharge, isHeld, planOf } from './plan.js'
 import { aborted, actorText, asked, estimated, hasChosenCost, ofRequest, RequestError } from './request-error.js'
 import { APP, Place } from './route-names.js'
 import {
@@ -53,7 +52,7 @@ const MISSING = 'must be given: a definition, a limit as text, a list of them, a
 const NONE: readonly never[] = []
 
 /** Decides requests of a framework; immutable but for its counts. */
-export class Room<Request> implements Gates {
+export class Room<Request> {
   readonly limiter: Limiter
   /** The engine's gate, which knows addresses, headers and refusals. */
   readonly gate: Gate
@@ -79,7 +78,6 @@ export class Room<Request> implements Gates {
   readonly #shared: boolean
   readonly #trials: TrialCounts
   readonly #chargeOn: ReturnType<typeof chargeOption>
-  #trusting: Gate | undefined
 
   /** A room of these options; one that comes from another shares its limiter and counts, and may add to its limits. */
   constructor(
@@ -134,7 +132,7 @@ export class Room<Request> implements Gates {
   }
 
   /** True if this room decides the limits of that one, too. */
-  isAddedTo(room: Room<Request>): boolean {
+  isAddedTo(room: object): boolean {
     return this.base !== undefined && (this.base === room || this.base.isAddedTo(room))
   }
 
@@ -142,7 +140,7 @@ export class Room<Request> implements Gates {
    * Decides a request, in one round trip; nothing where it is not limited. The answer is no promise where nothing has
    * to be waited for. The limits of bases that have decided this request are left out.
    */
-  decide(request: Request, decided: readonly Room<Request>[] = NONE): Later<LimitInfo | undefined> {
+  decide(request: Request, decided: readonly object[] = NONE): Later<LimitInfo | undefined> {
     if (isOff()) return undefined
     const info =
       this.#skip === undefined
@@ -153,12 +151,6 @@ export class Room<Request> implements Gates {
       if (info?.blocked) this.#tellDenied(request, info.key, info.actor, false)
       return info
     })
-  }
-
-  /** The gate for an app whose framework trusts every proxy: it tells of that, and trusts one. */
-  get trusting(): Gate {
-    this.#trusting ??= new Gate({ ...gateOptions(this.options, this.limiter), trustedProxies: true })
-    return this.#trusting
   }
 
   /** True if a decision changes with the end of its request. */
@@ -205,7 +197,7 @@ export class Room<Request> implements Gates {
     tellDenied(this.limiter, { key, actor, shadow, framework: kind, route: nameOf?.(request) ?? name })
   }
 
-  #decide(request: Request, decided: readonly Room<Request>[]): Later<LimitInfo | undefined> {
+  #decide(request: Request, decided: readonly object[]): Later<LimitInfo | undefined> {
     const plain = this.#plain
     if (plain !== undefined && (this.base === undefined || decided.includes(this.base))) {
       const { key } = this.#settings
@@ -220,7 +212,7 @@ export class Room<Request> implements Gates {
     return this.#shared ? this.limiter.limit(limits, actor) : this.limiter.limitSync(limits, actor)
   }
 
-  #rules(request: Request, decided: readonly Room<Request>[], isBase = false): Later<readonly ReadyRule<Request>[]> {
+  #rules(request: Request, decided: readonly object[], isBase = false): Later<readonly ReadyRule<Request>[]> {
     const mine = this.#own(request, isBase)
     if (this.base === undefined || decided.includes(this.base)) return mine
     return after(all([this.base.#rules(request, decided, true), mine]), (each) => each.flat())
@@ -282,7 +274,7 @@ export class Room<Request> implements Gates {
 
   #client(request: Request): string {
     try {
-      return this.#framework.client(request, this)
+      return this.#framework.client(request, this.gate)
     } catch (error) {
       throw this.#framework.isGone(request) ? aborted(error) : error
     }
@@ -323,7 +315,7 @@ export class Room<Request> implements Gates {
     if (!rules.some(({ isPlanned }) => isPlanned)) {
       return checks.length === 0 ? undefined : this.#askAll(checks.length === 1 ? checks : combine(checks))
     }
-    const plan = planOf(rules as readonly ReadyRule<never>[], checks)
+    const plan = planOf(rules, checks)
     const made = (info: LimitInfo): LimitInfo => {
       for (const trial of plan.native.trials(LimitInfo.denials(info))) {
         this.#trials.note(trial)

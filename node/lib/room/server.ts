@@ -2,7 +2,7 @@
 
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { hookPrototype, onResponses } from './response.js'
+import { hookPrototype, reserve } from './response.js'
 
 type Of = new (request: IncomingMessage, options?: object) => ServerResponse
 type Call = (this: ServerResponse, request: IncomingMessage, options?: object) => void
@@ -27,8 +27,7 @@ function carryingResponses(): Of {
   // A function, as Node's own is: the objects of a class that extends it take several times as long to make and to use.
   function CarryingResponse(this: ServerResponse, request: IncomingMessage, options?: object): void {
     ;(ServerResponse as unknown as Call).call(this, request, options)
-    // The property takes longer to add once the response is in use.
-    onResponses.set(this, undefined)
+    reserve(this)
   }
   Object.setPrototypeOf(CarryingResponse, ServerResponse)
   Object.setPrototypeOf(CarryingResponse.prototype, ServerResponse.prototype)
