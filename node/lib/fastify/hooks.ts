@@ -2,6 +2,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { routeName } from '../room/route-names.js'
+import { attempt } from '../time/later.js'
 
 export type Done = (error?: Error) => void
 /** A decision about a request, in a hook. */
@@ -39,13 +40,11 @@ export function limitEarlier(
         done()
         return
       }
-      try {
-        const placed = hookFor(routeOptions)
-        if (placed?.name === name) placed.run(request, reply, done)
-        else done()
-      } catch (error) {
-        done(error as Error)
-      }
+      attempt<Placed | undefined, void>(
+        () => hookFor(routeOptions),
+        (error) => done(error as Error),
+        (placed) => (placed?.name === name ? placed.run(request, reply, done) : done()),
+      )
     }
     // Its types know the hooks one by one.
     instance.addHook(name as 'onRequest', run)

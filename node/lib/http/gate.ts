@@ -191,15 +191,10 @@ export function combine(checks: readonly Check[]): Check[] {
 export function columnsOf(checks: readonly Check[]): [number[], string[], number[], number[]] {
   return [
     checks.map(({ limit }) => compiled(limit).handle),
-    checks.map(actorOf),
+    checks.map(({ actor }) => actor),
     checks.map((check) => numberOf(check, 'cost')),
     checks.map((check) => numberOf(check, 'factor')),
   ]
-}
-
-function actorOf({ limit, actor }: Check): string {
-  if (typeof actor !== 'string') throw wrongType(compiled(limit).key, 'actor', 'must be a string', actor)
-  return actor
 }
 
 function numberOf(check: Check, field: 'cost' | 'factor'): number {

@@ -7,13 +7,17 @@ import { settingsOf, trustOf as trustOfExpress } from '../express/app.js'
 import { trustOf } from '../fastify/trust.js'
 import type { Gate } from '../http/gate.js'
 import { clientBy, isClosed, type Trust } from '../room/address.js'
+import { besideResponses, onResponses, type Shelf } from '../room/response.js'
 import type { GetRequest, PlatformRequest, PlatformResponse } from './module-options.js'
 
 /** The request of a context. */
 export interface Incoming {
   readonly kind: 'http' | 'graphql' | 'ws' | 'other'
   readonly request: PlatformRequest
-  readonly response: PlatformResponse | undefined
+  readonly response?: PlatformResponse | undefined
+  /** Node's own response, and the place of its decisions. */
+  readonly raw?: PlatformResponse | undefined
+  readonly shelf: Shelf
 }
 
 /** The request of a context; nothing where there is none, or where this kind of context has no limits. */
@@ -26,16 +30,23 @@ export function incomingOf(context: ExecutionContext, getRequest: GetRequest | u
 
 function foundIn(context: ExecutionContext): Incoming {
   switch (context.getType<string>()) {
-    case 'http':
-      return { kind: 'http', request: context.getArgByIndex(0), response: context.getArgByIndex(1) }
+    case 'http': {
+      const [request, response] = context.getArgs<[PlatformRequest, PlatformResponse | undefined]>()
+      const isExpress = response !== undefined && settingsOf(response) !== undefined
+      const [raw, shelf] = isExpress ? [response, besideResponses] : [rawOf(response), onResponses]
+      return { kind: 'http', request, response, raw, shelf }
+    }
     case 'graphql':
       return inGraphql(context.getArgs())
     case 'ws':
-      return { kind: 'ws', request: context.getArgByIndex(0), response: undefined }
+      return { kind: 'ws', request: context.getArgByIndex(0), shelf: onResponses }
     default:
-      return { kind: 'other', request: undefined, response: undefined }
+      return { kind: 'other', request: undefined, shelf: onResponses }
   }
 }
+
+/** Node's own response, where it is not Express's: Fastify's has it in `raw`. */
+const rawOf = (response: PlatformResponse | undefined): PlatformResponse | undefined => response?.raw ?? response
 
 /** Drivers name the parts of their context each in their own way; an app may have made it anew, without them. */
 function inGraphql(args: PlatformRequest[]): Incoming {
@@ -43,11 +54,14 @@ function inGraphql(args: PlatformRequest[]): Incoming {
   const context = (args.length === 3 ? args[1] : args[2]) ?? {}
   const { req, request, res, response, reply } = context
   const given = req ?? request ?? reply?.request ?? context
+  const answer = res ?? reply ?? response ?? given.res
   return {
     kind: 'graphql',
     // A subscription over a websocket has the request that opened it.
     request: given.extra?.request ?? given,
-    response: res ?? reply ?? response ?? given.res,
+    response: answer,
+    raw: rawOf(answer),
+    shelf: onResponses,
   }
 }
 
@@ -60,7 +74,7 @@ export function isInnerField(context: ExecutionContext): boolean {
 /** The client's address, as the platform reads it where it trusts proxies. */
 export function clientIn(request: PlatformRequest, gate: Gate): string {
   const settings = settingsOf(request)
-  const raw: IncomingMessage | undefined = settings === undefined ? rawOf(request) : request
+  const raw: IncomingMessage | undefined = settings === undefined ? messageOf(request) : request
   if (raw === undefined) return gate.client(peerOf(request, gate.trustsNobody))
   const trust = settings === undefined ? trustIn(request) : trustOfExpress(settings)
   return clientBy(raw, gate, trust, () => request.ip)
@@ -68,12 +82,12 @@ export function clientIn(request: PlatformRequest, gate: Gate): string {
 
 /** True for a request whose client has closed the connection. */
 export function isGoneIn(request: PlatformRequest): boolean {
-  const raw = rawOf(request)
+  const raw = messageOf(request)
   return raw !== undefined && isClosed(raw)
 }
 
 /** Node's own request: Fastify's has it in `raw`, a client of socket.io in `request`. */
-function rawOf(request: PlatformRequest): IncomingMessage | undefined {
+function messageOf(request: PlatformRequest): IncomingMessage | undefined {
   const raw = request.raw ?? request
   if (isMessage(raw)) return raw
   return isMessage(request.request) ? request.request : undefined

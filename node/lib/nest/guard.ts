@@ -9,13 +9,12 @@ import type { LimitInfo } from '../results/info.js'
 import { isHeld } from '../room/plan.js'
 import { RateLimitError } from '../room/rate-limit-error.js'
 import { RequestError } from '../room/request-error.js'
-import { besideResponses, onFinished, onResponses, type Shelf } from '../room/response.js'
+import { besideResponses, onFinished } from '../room/response.js'
 import type { Trials } from '../room/trials.js'
 import { attempt, type Later } from '../time/later.js'
 import { type Incoming, incomingOf } from './contexts.js'
 import { exceptionOf, RateLimitException, websocketError, websocketException } from './exceptions.js'
 import { tellFields } from './fields.js'
-import type { PlatformRequest, PlatformResponse } from './module-options.js'
 import { Rooms, type TargetRoom } from './rooms.js'
 
 /**
@@ -58,15 +57,9 @@ export class TidegateGuard implements CanActivate {
     return this.#rooms.base.limiter
   }
 
-  #decide(
-    room: TargetRoom,
-    { kind, request, response }: Incoming,
-    context: ExecutionContext,
-  ): Later<LimitInfo | undefined> {
-    if (kind === 'http' && response !== undefined) {
-      const { raw, shelf } = carrierOf(response)
-      return shelf.decide(room, request, raw)
-    }
+  #decide(room: TargetRoom, incoming: Incoming, context: ExecutionContext): Later<LimitInfo | undefined> {
+    const { kind, request, raw, shelf } = incoming
+    if (kind === 'http' && raw !== undefined) return shelf.decide(room, request, raw)
     // A response has several fields, a socket several messages: what is decided once is the context.
     const { decided } = this.#rooms
     if (decided.has(context)) return undefined
@@ -76,14 +69,23 @@ export class TidegateGuard implements CanActivate {
 
   #proceed(info: LimitInfo | undefined, room: TargetRoom, incoming: Incoming, context: ExecutionContext): boolean {
     if (info === undefined) return true
-    const { kind, request, response } = incoming
-    const isHttp = kind === 'http' && response !== undefined
+    const { kind, request, response, raw, shelf } = incoming
+    const isHttp = kind === 'http' && raw !== undefined
     // A request of Express finds its answer by its prototype, where it is not another one than the response's.
     const hasAnswer = isHttp && this.#rooms.getRequest === undefined && settingsOf(request) !== undefined
     if (!hasAnswer) request.rateLimit = info
-    if (isHttp) return proceedHttp(info, room, request, response)
-    if (isHeld(info)) endWith(response, room, info)
-    if (kind === 'graphql') tellFields(response, room, info)
+    if (isHttp && !info.blocked) {
+      const decision = shelf.admit(raw, room, info, request, response)
+      if (raw !== response) placeOn(response as unknown as FastifyReply, decision)
+      return true
+    }
+    if (isHttp) {
+      const { headers } = shelf === besideResponses ? request : (request.raw ?? request)
+      const error = shelf.leave(raw, room, info, shelf.refuse(raw, room, info, headers.accept))
+      throw new RateLimitException(info, error.status, error)
+    }
+    if (isHeld(info)) endWith(raw, room, info)
+    if (kind === 'graphql') tellFields(incoming, room, info)
     if (!info.blocked) return true
     const error = new RateLimitError(info, room.gate.refusal(info).status)
     if (kind === 'ws') throw websocketException(info, error.message, context.switchToWs().getPattern())
@@ -95,8 +97,7 @@ Injectable()(TidegateGuard)
 Inject(Rooms)(TidegateGuard, undefined, 0)
 
 /** Releases what a field of GraphQL holds when its response has ended; a message of a websocket has no such end. */
-function endWith(response: PlatformResponse | undefined, room: TargetRoom, info: LimitInfo): void {
-  const raw = response && rawOf(response)
+function endWith(raw: unknown, room: TargetRoom, info: LimitInfo): void {
   if (raw instanceof ServerResponse) {
     onFinished(raw, () => room.end(info, true))
     return
@@ -104,24 +105,3 @@ function endWith(response: PlatformResponse | undefined, room: TargetRoom, info:
   room.end(info, false)
   throw outOfRange(info.key, 'limits', 'must not be of type concurrency where there is no response to end', info.key)
 }
-
-function proceedHttp(info: LimitInfo, room: TargetRoom, request: PlatformRequest, response: PlatformResponse): boolean {
-  const { raw, shelf } = carrierOf(response)
-  if (info.blocked) {
-    const { headers } = shelf === besideResponses ? request : rawOf(request)
-    const error = shelf.leave(raw, room, info, shelf.refuse(raw, room, info, headers.accept))
-    throw new RateLimitException(info, error.status, error)
-  }
-  const decision = shelf.admit(raw, room, info, request, response)
-  if (raw !== response) placeOn(response as unknown as FastifyReply, decision)
-  return true
-}
-
-/** Node's own response, and the place of its decisions. */
-const carrierOf = (response: PlatformResponse): { readonly raw: PlatformResponse; readonly shelf: Shelf } =>
-  settingsOf(response) === undefined
-    ? { raw: rawOf(response), shelf: onResponses }
-    : { raw: response, shelf: besideResponses }
-
-/** Node's own request or response, where it is not Express's: Fastify's has it in `raw`. */
-const rawOf = <Message extends { readonly raw?: Message }>(message: Message): Message => message.raw ?? message

@@ -29,6 +29,8 @@ interface Marked {
   readonly onHandler: boolean
   /** Those of the class alone. */
   readonly below: false | RouteLimits | undefined
+  /** The room of those on the handler. */
+  room?: TargetRoom
 }
 
 type Handler = ReturnType<ExecutionContext['getHandler']>
@@ -42,8 +44,6 @@ export class Rooms {
   readonly getRequest: RateLimitOptions['getRequest']
   /** The contexts of fields and messages that are decided, where two guards ask. */
   readonly decided = new WeakSet<ExecutionContext>()
-  /** The rooms of `@RateLimit()` on handlers. */
-  readonly #ofHandlers = new WeakMap<Marked, TargetRoom>()
   /** The rooms of `@RateLimit()` on classes, by its options and the name of the class. */
   readonly #ofClasses = new WeakMap<object, Map<string, TargetRoom>>()
   /** The limits of handlers by their classes, because a class may inherit a handler. */
@@ -69,9 +69,8 @@ export class Rooms {
     if (!onHandler && context.getType<string>() === 'graphql' && isInnerField(context)) return undefined
     if (limits === undefined) return this.#global ? this.base : undefined
     if (!onHandler) return this.#ofClass(controller, limits)
-    const target = this.#ofHandlers.get(marked) ?? this.#ofHandler(context, limits, marked.below)
-    this.#ofHandlers.set(marked, target)
-    return target
+    marked.room ??= this.#ofHandler(context, limits, marked.below)
+    return marked.room
   }
 
   /** The limits of a class are one room for all of its handlers. */

@@ -52,16 +52,12 @@ function memoryManyWorkers(gate: Gate): void {
   else if (threads > 1 && process.env.NODE_ENV !== 'test') gate.report('memory-many-workers', `${threads} threads`)
 }
 
-/** A decision about a request. */
-interface Decided {
-  readonly room: { readonly limiter: Limiter }
-  readonly info: LimitInfo
-}
+type Counting = { readonly gate: Gate; readonly limiter: Limiter }
 
 /** Tells of a request that this room and one before it count for the same limit and actor. */
 export function countedTwice(
-  before: readonly Decided[],
-  { gate, limiter }: { readonly gate: Gate; readonly limiter: Limiter },
+  before: readonly { readonly room: Counting; readonly info: LimitInfo }[],
+  { gate, limiter }: Counting,
   info: LimitInfo,
 ): void {
   for (const other of before) {

@@ -46,16 +46,13 @@ export function ending(response: Response, method: string, end: () => void): Res
       async pull(controller) {
         try {
           const { done, value } = await reader.read()
-          if (!done) {
-            controller.enqueue(value)
-            return
-          }
+          if (!done) return controller.enqueue(value)
+          end()
+          controller.close()
         } catch (error) {
           end()
           throw error
         }
-        end()
-        controller.close()
       },
       async cancel(reason) {
         end()
