@@ -1,8 +1,9 @@
 /* What the modules for web frameworks share: the client, the headers, refusals, and mistakes in the configuration. */
 
-import { answered, optionNames, outOfRange, read, wrongType } from '../errors.js'
+import { answered, knownOptions, wrongType } from '../errors.js'
 import type { Check } from '../limiter/parts.js'
 import { compiled } from '../limits/definition-cache.js'
+import type { MistakeCode } from '../native/names.js'
 import { type NativeGate, native, type RequestErrorName } from '../native/native.js'
 import {
   byName,
@@ -16,11 +17,9 @@ import {
   xHeaders,
 } from '../results/headers.js'
 import { LimitInfo } from '../results/info.js'
-import { type MistakeCode, tell } from './mistakes.js'
 
 export { ConfigurationError } from '../errors.js'
 export type { RateLimitPolicy, RateLimits } from '../native/rate-limits.js'
-export { forgetMistakes, MISTAKES, type MistakeCode } from './mistakes.js'
 export { parseHeaders } from './parse-headers.js'
 
 /** The options that all frameworks have in common; `null` is as if an option were not given. */
@@ -75,6 +74,11 @@ export const withoutBody = (headers: Headers): Headers =>
 /** One line of a header, all of them, or none. */
 export type Lines = string | readonly string[] | undefined
 
+/** The names of its options. */
+export const GATE_OPTIONS = native.gateOptions()
+/** Those that may be a list, which is one pair for each of its items. */
+const LISTS = ['trustedProxies', 'silence']
+
 /** The HTTP part of a middleware: the client, the headers, the refusal. Make one for an application. */
 export class Gate {
   /** The name of the header whose lines {@link client} takes, in lower case. */
@@ -82,21 +86,24 @@ export class Gate {
   /** True if no proxy is trusted, so that the forwarded header is ignored. */
   readonly trustsNobody: boolean
   readonly #native: NativeGate
-  readonly #options: GateOptions | null | undefined
+  readonly #options: GateOptions
   #trusting: Gate | undefined
   /** The style, where it is written here. */
   readonly #style: 'x' | 'common' | undefined
 
   /** @throws {@link LimitError} for an option that does not exist, or a value that it does not take. */
   constructor(options?: GateOptions | null) {
-    const [names, values] = fieldsOf(options)
-    this.#options = options
+    this.#options = knownOptions(options ?? {}, GATE_OPTIONS, 'a gate')
+    const pairs = Object.entries(this.#options).flatMap(([name, value]) =>
+      LISTS.includes(name) ? [value].flat().map((item) => [name, item] as const) : [[name, value] as const],
+    )
+    const names = pairs.map(([name]) => name)
+    const values = pairs.map(([, value]) => value)
     this.#native = answered(native.makeGate(names, values))
     this.forwardedHeader = this.#native.headerName()
     this.trustsNobody = this.#native.trustsNobody()
-    const option = (name: string) => values[names.indexOf(name)]
-    const style = option('headers') ?? 'common'
-    const isHere = style === 'x' || (style === 'common' && (option('reset') ?? 'seconds') === 'seconds')
+    const style = this.#options.headers ?? 'common'
+    const isHere = style === 'x' || (style === 'common' && (this.#options.reset ?? 'seconds') === 'seconds')
     this.#style = isHere ? style : undefined
   }
 
@@ -165,6 +172,17 @@ export class Gate {
   }
 }
 
+/** Warns of a mistake. */
+function tell(code: MistakeCode, text: string): void {
+  process.emitWarning(text, { type: 'TidegateWarning', code })
+}
+
+/** The sentence of every mistake, by its code. */
+export const MISTAKES = new Map(Object.entries(byName(native.mistakes()))) as ReadonlyMap<MistakeCode, string>
+
+/** Forgets the mistakes that were reported, for tests. */
+export const forgetMistakes = (): void => native.forgetMistakes()
+
 /** The answer of the check that decides. */
 const deciding = (info: LimitInfo): LimitInfo =>
   LimitInfo.isOfOne(info) ? info : (info.checks[info.binding] as LimitInfo)
@@ -203,30 +221,10 @@ function numberOf(check: Check, field: 'cost' | 'factor'): number {
   return value
 }
 
-/** Options by their names, each read once; a list is one pair for each of its items. */
-function fieldsOf(given: unknown): [names: string[], values: unknown[]] {
-  const names: string[] = []
-  const values: unknown[] = []
-  if (given === undefined || given === null) return [names, values]
-  if (typeof given !== 'object') throw wrongType('', 'options', 'must be an object', given)
-  for (const name of optionNames(given, 'options')) {
-    const value = read(given, name, '')
-    if (value === undefined) continue
-    const isList = Array.isArray(value) && (name === 'trustedProxies' || name === 'silence')
-    for (const item of isList ? value : [value]) {
-      names.push(name)
-      values.push(item)
-    }
-  }
-  return [names, values]
-}
-
 const linesOf = (lines: Lines): readonly string[] =>
   lines === undefined || lines === null ? [] : typeof lines === 'string' ? [lines] : lines
 
-/** The numbers of an answer in a row; `src/http.rs` reads them in this order. */
-const WIDTH = 9
-
+/** The numbers of answers, each in a row in the order in which `src/http` reads them. */
 function answersOf(infos: LimitInfo | readonly LimitInfo[]): { numbers: Float64Array; keys: string[] } {
   const keys: string[] = []
   const each: number[] = []
@@ -240,6 +238,5 @@ function answersOf(infos: LimitInfo | readonly LimitInfo[]): { numbers: Float64A
       keys.push(key)
     }
   }
-  if (each.length !== keys.length * WIDTH) throw outOfRange('', 'infos', 'must be answers', each.length)
   return { numbers: Float64Array.from(each), keys }
 }
