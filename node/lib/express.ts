@@ -18,9 +18,7 @@ import { besideResponses, onResponses, type Shelf, setAll, unlessAnswered } from
 import { Room } from './room/room.js'
 import { attempt } from './time/later.js'
 
-export { RateLimitError } from './room/rate-limit-error.js'
-export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
-export type { Trials } from './room/trials.js'
+export { RateLimitError, type RoomLimit, type RoomLimits, type Rule, type Trials } from './room/handle.js'
 
 declare global {
   namespace Express {
@@ -113,10 +111,7 @@ function middlewareOf(room: Room<Request>): RateLimit {
         else next(error)
       },
       (info) => {
-        if (info?.blocked) {
-          blocked(info, request, response, shelf, next)
-          return
-        }
+        if (info?.blocked) return blocked(info, request, response, shelf, next)
         if (info !== undefined) {
           if (shelf === onResponses) request.rateLimit = info
           shelf.admit(response, room, info, request, response)

@@ -207,10 +207,7 @@ function hookOf(room: Room<FastifyRequest>): Placed {
     attempt(
       () => onResponses.decide(room, request, reply.raw),
       (error) => {
-        if (body === undefined || !(error instanceof RequestError)) {
-          done(error as Error)
-          return
-        }
+        if (body === undefined || !(error instanceof RequestError)) return done(error as Error)
         if (ended !== undefined) onFinished(reply.raw, ended)
         send(reply, room.rejection(error, request.raw.headers.accept))
       },

@@ -22,9 +22,7 @@ import { mountName, routeName } from './room/route-names.js'
 import { ending, isNoAnswer, responseOf, withHeaders } from './room/web-response.js'
 import { attempt, type Later } from './time/later.js'
 
-export { RateLimitError } from './room/rate-limit-error.js'
-export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
-export type { Trials } from './room/trials.js'
+export { RateLimitError, type RoomLimit, type RoomLimits, type Rule, type Trials } from './room/handle.js'
 
 /** The part of a runtime's `getConnInfo` that is read here. */
 export type GetConnInfo = (context: Context) => { remote: { address?: string } }

@@ -16,9 +16,7 @@ import { Room } from './room/room.js'
 import { APP, mountName, routeName, takesAll } from './room/route-names.js'
 import { after, attempt } from './time/later.js'
 
-export { RateLimitError } from './room/rate-limit-error.js'
-export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
-export type { Trials } from './room/trials.js'
+export { RateLimitError, type RoomLimit, type RoomLimits, type Rule, type Trials } from './room/handle.js'
 
 /** The part of a context's state that a rate limit sets. */
 export interface RateLimitState {

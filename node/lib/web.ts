@@ -15,8 +15,7 @@ import { isHeld } from './room/plan.js'
 import { Room } from './room/room.js'
 import { ending, responseOf, whenForgotten, withHeaders } from './room/web-response.js'
 
-export type { RoomLimit, RoomLimits, Rule } from './room/rules.js'
-export type { Trials } from './room/trials.js'
+export type { RoomLimit, RoomLimits, Rule, Trials } from './room/handle.js'
 
 /** The options of {@link rateLimit}. */
 export interface RateLimitOptions extends RoomOptions<Request, [request: Request, response: Response]> {}

@@ -57,10 +57,8 @@ const OTHERS = 'createRateLimit'
 /** Refuses an instance in which two plugins would read the limits of a route, each as its own. */
 export function refuseTaken(instance: FastifyInstance): void {
   if (!instance.hasDecorator(OTHERS)) return
-  const code = 'FST_ERR_DEC_ALREADY_PRESENT'
-  throw Object.assign(new Error('@fastify/rate-limit has the names of tidegate/fastify: register one of them'), {
-    code,
-  })
+  const error = new Error('@fastify/rate-limit has the names of tidegate/fastify: register one of them')
+  throw Object.assign(error, { code: 'FST_ERR_DEC_ALREADY_PRESENT' })
 }
 
 /** The part of a route that names it. */

@@ -7,19 +7,15 @@ import { type Decision, placeHeaders } from '../room/response.js'
 
 type Reply = Pick<FastifyReply, 'header' | 'headers' | 'removeHeader'>
 
-/** The name of the property in which replies keep their headers; nothing where they do not. */
-let known: symbol | undefined
-let isKnown = false
+/** The name of the property in which replies keep their headers; null where they do not. */
+let known: symbol | null | undefined
 
 const PROBE = 'x-tidegate-probe'
 
 /** The headers of a reply by their names in lower case; nothing where they are not kept so. */
 function keptBy(reply: Reply): Headers | undefined {
-  if (!isKnown) {
-    known = found(reply)
-    isKnown = true
-  }
-  return known === undefined ? undefined : (reply as unknown as Record<symbol, Headers | undefined>)[known]
+  if (known === undefined) known = found(reply) ?? null
+  return known === null ? undefined : (reply as unknown as Record<symbol, Headers | undefined>)[known]
 }
 
 /** Places the headers of the newest decision on a reply. */

@@ -16,13 +16,8 @@ export const isClosed = ({ socket }: IncomingMessage): boolean => socket?.destro
 
 const CLIENT = Symbol('tidegate.client')
 
-/** The client of a connection, as a gate said it. */
-interface Known {
-  readonly gate: Gate
-  readonly client: string
-}
-
-type Knowing = Socket & { [CLIENT]?: Known }
+/** A connection with its client, as a gate said it. */
+type Knowing = Socket & { [CLIENT]?: { readonly gate: Gate; readonly client: string } }
 
 /** The client's address: the peer's, or behind trusted proxies the one that they forward. */
 export function clientOfRequest(request: IncomingMessage, gate: Gate): string {
@@ -31,7 +26,7 @@ export function clientOfRequest(request: IncomingMessage, gate: Gate): string {
   // Node makes an object of a request's headers when they are first asked for.
   const socket = request.socket as Knowing
   const known = socket[CLIENT]
-  if (known !== undefined && known.gate === gate) return known.client
+  if (known?.gate === gate) return known.client
   const { headers } = request
   const client = gate.client(socket.remoteAddress, headers['x-forwarded-for'] ?? headers.forwarded)
   socket[CLIENT] = { gate, client }

@@ -1,10 +1,14 @@
-/* What a limit of a framework has beside its call. */
+/* The parts that a limit of a framework has beside its call. */
 
 import type { Limiter } from '../limiter/limiter.js'
 import { type RouteOptions, routeOptions } from './options.js'
 import type { Room } from './room.js'
 import type { LimitsOfRequest, RoomLimits } from './rules.js'
 import type { Trials } from './trials.js'
+
+export { RateLimitError } from './rate-limit-error.js'
+export type { RoomLimit, RoomLimits, Rule } from './rules.js'
+export type { Trials }
 
 /** The counts and the limiter of limits. */
 export interface Counted {

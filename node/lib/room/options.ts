@@ -1,10 +1,10 @@
 /* The options that every room takes, read and checked once. */
 
 import { knownOptions, NO_LIMITER, outOfRange, StoreError, wrongType } from '../errors.js'
-import type { GateOptions } from '../http/gate.js'
+import { GATE_OPTIONS, type GateOptions } from '../http/gate.js'
+import { listenersOf } from '../limiter/events.js'
 import { Limiter } from '../limiter/limiter.js'
 import type { Limits, SelectedLimits } from '../limits/documents.js'
-import { native } from '../native/native.js'
 import type { Later } from '../time/later.js'
 import type { Actor, LimitsOfRequest, RoomLimits, Rule } from './rules.js'
 
@@ -47,7 +47,7 @@ export interface RoomOptions<Request, Outcome extends readonly unknown[] = [Requ
 /** The outcomes that stay charged: statuses, or a function of what a framework passes with the response. */
 export type ChargeOn<Outcome extends readonly unknown[]> = readonly number[] | ((...outcome: Outcome) => Later<boolean>)
 
-/** What a framework passes of a request's outcome. */
+/** The arguments in which a framework passes a request's outcome. */
 export type Outcome = readonly never[]
 
 /** The options of a route: those of its room in part, in place of the room's. */
@@ -57,7 +57,7 @@ export type RouteOptions<Options> = Partial<Omit<Options, 'limiter'>>
 export type OptionalLimits<Options extends { readonly limits: unknown }> = Omit<Options, 'limits'> &
   Partial<Pick<Options, 'limits'>>
 
-const GATE = native.gateOptions().filter((name) => name !== 'scope')
+const GATE = GATE_OPTIONS.filter((name) => name !== 'scope')
 const ROOM = ['limiter', 'limits', 'name', 'key', 'cost', 'factor', 'skip', 'shadow', 'candidate', 'chargeOn']
 
 /** The options as an object of their own, each read once; a misspelt one is refused. */
@@ -102,7 +102,8 @@ export function chargeOption(
 
 /** The options that are the gate's. */
 export function gateOptions(options: Readonly<Record<string, unknown>>, limiter: Limiter): GateOptions {
-  const scope = isShared(limiter) ? scopeOf(limiter) : 'memory'
+  // Each mistake is reported once for a limiter; all limiters in memory count as one.
+  const scope = isShared(limiter) ? `store ${listenersOf(limiter)?.number}` : 'memory'
   return { ...Object.fromEntries(GATE.map((name) => [name, options[name]])), scope }
 }
 
@@ -138,16 +139,6 @@ export function noLimiter(given: unknown): Error {
   return isForeign
     ? wrongType('', 'limiter', `${NO_LIMITER}, of this copy of tidegate, which was loaded twice`, given)
     : wrongType('', 'limiter', NO_LIMITER, given)
-}
-
-const scopes = new WeakMap<Limiter, string>()
-let stores = 0
-
-/** The name of a limiter of a store, for which each mistake is reported once; all limiters in memory share one. */
-function scopeOf(limiter: Limiter): string {
-  const scope = scopes.get(limiter) ?? `store ${++stores}`
-  scopes.set(limiter, scope)
-  return scope
 }
 
 /** A probe of no limit's, to see which limiters answer at once; it writes nothing. */

@@ -63,11 +63,12 @@ export function actorText(given: string): string {
   throw ofRequest(errorOf(failure))
 }
 
-/** True for an error about a cost that a function has made of the request, and not about one that the app fixes. */
-export function hasChosenCost(rules: readonly ReadyRule<never>[], error: unknown): boolean {
-  if (!(error instanceof LimitError) || error.field !== 'cost') return false
+/** The same behind one about a cost that a function has made of the request, and not about one that the app fixes. */
+export function ofChosenCost(rules: readonly Pick<ReadyRule<never>, 'limit' | 'cost'>[], error: unknown): unknown {
+  if (!(error instanceof LimitError) || error.field !== 'cost') return error
   const about = rules.filter(({ limit }) => limit.key === error.key)
-  return (about.length > 0 ? about : rules).some(({ cost }) => typeof cost === 'function')
+  const isChosen = (about.length > 0 ? about : rules).some(({ cost }) => typeof cost === 'function')
+  return isChosen ? ofRequest(error) : error
 }
 
 /**

@@ -22,7 +22,7 @@ import {
   roomOptions,
 } from './options.js'
 import { beginHold, endCharge, isHeld, planOf } from './plan.js'
-import { aborted, actorText, asked, estimated, hasChosenCost, ofRequest, RequestError } from './request-error.js'
+import { aborted, actorText, asked, estimated, ofChosenCost, ofRequest, RequestError } from './request-error.js'
 import { APP, Place } from './route-names.js'
 import {
   type Actor,
@@ -290,7 +290,7 @@ export class Room<Request> {
 
   #decideRules(request: Request, rules: readonly ReadyRule<Request>[]): Later<LimitInfo | undefined> {
     const failed = (error: unknown): never => {
-      throw hasChosenCost(rules, error) ? ofRequest(error) : error
+      throw ofChosenCost(rules, error)
     }
     const checks = all(rules.map((rule) => this.#check(request, rule)))
     return after(checks, (checks) => attempt(() => this.#decideChecks(request, rules, checks), failed, same))
