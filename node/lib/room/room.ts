@@ -30,7 +30,6 @@ import {
   type LimitsOfRequest,
   needsName,
   plainOf,
-  present,
   proven,
   type ReadyRule,
   rulesOf,
@@ -49,6 +48,7 @@ const SAME_NAME = 'must be given: the limits that these are added to have the sa
 const NO_LIMIT = new LimitInfo()
 const MISSING = 'must be given: a definition, a limit as text, a list of them, a document, or a function of the request'
 
+const NO_SETTINGS = { key: undefined, cost: 1, factor: 1, shadow: false }
 const NONE: readonly never[] = []
 
 /** Decides requests of a framework; immutable but for its counts. */
@@ -96,7 +96,7 @@ export class Room<Request> {
     this.limiter = from?.limiter ?? limiterOption(options.limiter)
     this.#shared = isShared(this.limiter)
     this.gate = new Gate(gateOptions(options, this.limiter))
-    this.#settings = { key: undefined, cost: 1, factor: 1, shadow: false, ...present(settingsOf<Request>(options, '')) }
+    this.#settings = settingsOf<Request>(options, '', NO_SETTINGS)
     this.#skip = functionOption(options, 'skip')
     this.#chargeOn = chargeOption(options.chargeOn, framework.statusOf)
     this.#trials = from === undefined ? new TrialCounts() : from.#trials

@@ -163,7 +163,7 @@ function ruleFields(given: unknown): RuleFields {
 }
 
 function ready<Request>(fields: RuleFields, limit: Limit, settings: Settings<Request>): ReadyRule<Request> {
-  const own = { ...settings, ...present(settingsOf<Request>(fields, limit.key)) }
+  const own = settingsOf(fields, limit.key, settings)
   const isPlanned = own.shadow || native.holds(compiled(limit).handle)
   return beside({ ...own, limit, isPlanned, candidate: undefined }, fields.candidate)
 }
@@ -189,19 +189,21 @@ function candidateOf(given: unknown, liveKey: string): Limit {
   return one
 }
 
-/** The settings that are given here; each is checked. */
-export function settingsOf<Request>(given: RuleFields | object, key: string): Partial<Settings<Request>> {
-  const { key: actor, cost, factor, shadow } = given as RuleFields
-  if (actor !== undefined && typeof actor !== 'function') {
-    throw wrongType(key, 'key', 'must be a function of the request', actor)
+/** The settings that are given here, in place of the room's; each is checked. */
+export function settingsOf<Request>(given: object, limit: string, room: Settings<Request>): Settings<Request> {
+  const { key = room.key, cost = room.cost, factor = room.factor, shadow = room.shadow } = given as Settings<Request>
+  const settings = { key, cost, factor, shadow }
+  if (key !== undefined && typeof key !== 'function') {
+    throw wrongType(limit, 'key', 'must be a function of the request', key)
   }
-  for (const [name, value] of Object.entries({ cost, factor })) {
-    if (value !== undefined && typeof value !== 'number' && typeof value !== 'function') {
-      throw wrongType(key, name, 'must be a number or a function of the request', value)
+  for (const name of ['cost', 'factor'] as const) {
+    const value = settings[name]
+    if (typeof value !== 'number' && typeof value !== 'function') {
+      throw wrongType(limit, name, 'must be a number or a function of the request', value)
     }
   }
-  if (shadow !== undefined && typeof shadow !== 'boolean') throw wrongType(key, 'shadow', 'must be a boolean', shadow)
-  return { key: actor, cost, factor, shadow } as Partial<Settings<Request>>
+  if (typeof shadow !== 'boolean') throw wrongType(limit, 'shadow', 'must be a boolean', shadow)
+  return settings
 }
 
 /** Limits as text are read once: a function of the request may give the same ones for every request. */
@@ -230,9 +232,4 @@ export function withCandidate<Request>(
     throw outOfRange('', 'candidate', problem, `${rules.length} limits`)
   }
   return [beside(only, given)]
-}
-
-/** Only what is given: a setting that is undefined would hide its default. */
-export function present<T extends object>(settings: T): T {
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as T
 }
