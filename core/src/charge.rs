@@ -27,14 +27,14 @@ pub enum OfHeld {
 }
 
 /// The indices of the checks whose units are held.
-fn held(checks: &[Check<'_>]) -> Vec<usize> {
-    (0..checks.len()).filter(|index| checks[*index].holds()).collect()
+fn held(checks: &[Check<'_>]) -> impl Iterator<Item = usize> {
+    (0..checks.len()).filter(|index| checks[*index].holds())
 }
 
 /// The error where none of these checks holds units.
 pub(crate) fn holds_none(checks: &[Check<'_>]) -> Option<LimitError> {
     let key = checks.first().map_or("", Check::key);
-    held(checks).is_empty().then(|| LimitError::range(key, "info", HOLDS_NONE, "another one"))
+    held(checks).next().is_none().then(|| LimitError::range(key, "info", HOLDS_NONE, "another one"))
 }
 
 /// The time after which units that these checks hold are free again unless they are renewed: the shortest lease.
@@ -128,40 +128,51 @@ impl Charge {
     /// The checks are those of the call that was answered, at the same costs.
     pub fn settle(&self, open: bool, checks: &mut [Check<'_>], spent: &[u64]) -> Call {
         for (index, (check, spent)) in checks.iter_mut().zip(spent).enumerate() {
-            check.charged_at = self.each.get(index).copied();
-            if check.at_least > 0 {
-                (check.cost, check.at_least) = (self.granted, 0);
-            }
-            let observed = self.observed.iter().find(|(known, _)| *known == index);
-            let denied = observed.map_or(self.denied, |(_, denied)| *denied);
-            // Whether a denied attempt was charged beside a block, an answer does not say: then nothing is given back.
-            let counts_denied = check.limit.counts_blocked() && !check.limit.blocks();
-            let charged = open && (!denied || counts_denied);
-            (check.cost, check.spent) = if charged { (check.cost, *spent) } else { (0, 0) };
+            self.settle_one(open, index, check, *spent);
         }
         let charged_at = self.at;
         // What this process charged alone, it gives back alone.
         if self.degraded { Call::UndoDegraded { charged_at } } else { Call::Undo { charged_at } }
     }
 
-    /// The call that releases the units which the call held, or renews them, and its checks: those alone that hold any.
-    /// A receipt that is not `open`, or was denied, holds none.
-    #[must_use]
-    pub fn on_held<'a>(&self, what: OfHeld, open: bool, checks: &[Check<'a>]) -> (Vec<Check<'a>>, Call) {
-        let indices = held(checks);
-        let (mut held, charge) = (indices.iter().map(|index| checks[*index]).collect::<Vec<_>>(), self.part(&indices));
-        let costs: Vec<u64> = held.iter().map(|check| check.cost).collect();
-        let call = charge.refund(open, &mut held);
-        if what == OfHeld::Release {
-            return (held, call);
+    fn settle_one(&self, open: bool, index: usize, check: &mut Check<'_>, spent: u64) {
+        check.charged_at = self.each.get(index).copied();
+        if check.at_least > 0 {
+            (check.cost, check.at_least) = (self.granted, 0);
         }
-        for (check, cost) in held.iter_mut().zip(costs).filter(|(check, _)| check.cost == 0 && !check.observed) {
-            (check.cost, check.charged_at) = (cost, Some(NEVER));
+        let observed = self.observed.iter().find(|(known, _)| *known == index);
+        let denied = observed.map_or(self.denied, |(_, denied)| *denied);
+        // Whether a denied attempt was charged beside a block, an answer does not say: then nothing is given back.
+        let counts_denied = check.limit.counts_blocked() && !check.limit.blocks();
+        let charged = open && (!denied || counts_denied);
+        (check.cost, check.spent) = if charged { (check.cost, spent) } else { (0, 0) };
+    }
+
+    /// The call that releases the units which the call held, or renews them, and the number of its checks: those alone
+    /// that hold any, which it moves to the front. A receipt that is not `open`, or was denied, holds none.
+    pub fn on_held(&self, what: OfHeld, open: bool, checks: &mut [Check<'_>]) -> (usize, Call) {
+        let mut count = 0;
+        for index in 0..checks.len() {
+            let mut check = checks[index];
+            if !check.holds() {
+                continue;
+            }
+            let cost = check.cost;
+            self.settle_one(open, index, &mut check, 0);
+            if what == OfHeld::Renew && check.cost == 0 && !check.observed {
+                (check.cost, check.charged_at) = (cost, Some(NEVER));
+            }
+            checks[count] = check;
+            count += 1;
         }
-        match call {
-            Call::UndoDegraded { charged_at } => (held, Call::RenewDegraded { charged_at }),
-            _ => (held, Call::Renew { charged_at: self.at }),
-        }
+        let charged_at = self.at;
+        let call = match (what, self.degraded) {
+            (OfHeld::Release, false) => Call::Undo { charged_at },
+            (OfHeld::Release, true) => Call::UndoDegraded { charged_at },
+            (OfHeld::Renew, false) => Call::Renew { charged_at },
+            (OfHeld::Renew, true) => Call::RenewDegraded { charged_at },
+        };
+        (count, call)
     }
 
     /// This charge after its units that are held were renewed, as the answer says; none where they were not. Where the
@@ -173,17 +184,8 @@ impl Charge {
         }
         let mut renewed = self.clone();
         let instant = |place: usize| renewal.each.get(place).copied().unwrap_or(renewal.at);
-        renewed.date(held(checks).into_iter().enumerate().map(|(place, index)| (index, instant(place))));
+        renewed.date(held(checks).enumerate().map(|(place, index)| (index, instant(place))));
         Some(renewed)
-    }
-
-    /// The part of it that is of these checks.
-    fn part(&self, indices: &[usize]) -> Self {
-        let place = |index: &usize| indices.iter().position(|held| held == index);
-        let observed = self.observed.iter().filter_map(|(index, denied)| Some((place(index)?, *denied)));
-        let mut part = Self { each: Vec::new(), observed: observed.collect(), ..self.clone() };
-        part.date(indices.iter().map(|index| self.each.get(*index).copied().unwrap_or(self.at)).enumerate());
-        part
     }
 
     /// [`settle`](Self::settle) of nothing spent.

@@ -8,12 +8,14 @@ use crate::algorithm::whole;
 use crate::charge::ONE_EACH;
 pub use crate::charge::{Charge, OfHeld, shortest_lease};
 use crate::check::{Check, OwnedCheck};
+use crate::clock;
 pub use crate::config::Entry;
 use crate::decision::Call;
 use crate::error::LimitError;
 use crate::explain::CallExplanation;
 use crate::headers::Style;
 pub use crate::hold::Costs as Taken;
+pub use crate::hold::term::{Renewal, Term};
 use crate::info::LimitInfo;
 pub use crate::info::{InfoField, Takes as InfoTakes};
 #[cfg(feature = "remote")]
@@ -138,6 +140,12 @@ pub fn spent(checks: &[Check<'_>], spent: Spent<'_>) -> Result<Vec<u64>, LimitEr
             Err(LimitError::range(key, "cost", ONE_EACH, given))
         }
     }
+}
+
+/// This instant.
+#[must_use]
+pub fn now() -> Micros {
+    clock::now()
 }
 
 /// Refuses a receipt of these checks if none of them holds units.

@@ -98,7 +98,7 @@ impl Receipt {
     /// [`release`](Self::release) without waiting for it, likewise.
     #[cfg(feature = "remote")]
     pub(crate) fn release_soon(&self) {
-        if let Ok((_, checks, call)) = self.take_held() {
+        if let Ok((_, checks, call)) = self.of_held(OfHeld::Release) {
             drop(self.limiter.start(&checks, call, None, |_| Ok(())));
         }
     }
@@ -147,7 +147,7 @@ impl Receipt {
     /// # Errors
     /// When no limit of the call is of that type, and when the store fails.
     pub async fn release(&self) -> Result<LimitInfo, Error> {
-        let (open, checks, call) = self.take_held()?;
+        let (open, checks, call) = self.of_held(OfHeld::Release)?;
         self.taken(open, self.limiter.decide(&checks, call).await)
     }
 
@@ -156,7 +156,7 @@ impl Receipt {
     /// # Errors
     /// As [`release`](Self::release).
     pub fn release_sync(&self) -> Result<LimitInfo, Error> {
-        let (open, checks, call) = self.take_held()?;
+        let (open, checks, call) = self.of_held(OfHeld::Release)?;
         self.taken(open, self.limiter.decide_sync(&checks, call))
     }
 
@@ -165,7 +165,7 @@ impl Receipt {
     /// # Errors
     /// As [`release`](Self::release).
     pub fn release_sync_at(&self, now: Micros) -> Result<LimitInfo, Error> {
-        let (open, checks, call) = self.take_held()?;
+        let (open, checks, call) = self.of_held(OfHeld::Release)?;
         self.taken(open, self.limiter.decide_sync_at(&checks, call, now))
     }
 
@@ -217,24 +217,16 @@ impl Receipt {
         vec![0; self.checks.len()]
     }
 
-    /// True if it is open; and the call about the units that it holds.
+    /// True if it is open, and the call about the units that it holds; to give them back uses it.
     fn of_held(&self, what: OfHeld) -> Result<(bool, Vec<Check<'_>>, Call), LimitError> {
-        let (open, all) = (self.is_open(), self.checks());
-        if let Some(error) = holds_none(&all) {
+        let mut checks = self.checks();
+        if let Some(error) = holds_none(&checks) {
             return Err(error);
         }
-        let (checks, call) = self.charge.on_held(what, open, &all);
+        let open = if what == OfHeld::Release { self.open.swap(false, Ordering::Relaxed) } else { self.is_open() };
+        let (held, call) = self.charge.on_held(what, open, &mut checks);
+        checks.truncate(held);
         Ok((open, checks, call))
-    }
-
-    /// Uses it to give back the units that are held.
-    fn take_held(&self) -> Result<(bool, Vec<Check<'_>>, Call), LimitError> {
-        let (_, checks, call) = self.of_held(OfHeld::Release)?;
-        if self.open.swap(false, Ordering::Relaxed) {
-            return Ok((true, checks, call));
-        }
-        let (checks, call) = self.charge.on_held(OfHeld::Release, false, &self.checks());
-        Ok((false, checks, call))
     }
 
     /// Uses it: whether it was open, and the call to make.

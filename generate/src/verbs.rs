@@ -178,7 +178,9 @@ fn body(method: &Method, signature: &Signature) -> String {
         return call(&format!("        return self._limiter.{name}"), &given, "", 8);
     }
     if name == "hold" {
-        let given: Vec<_> = std::iter::once("self".to_owned())
+        let given: Vec<_> = ["self._limiter", "self._calls"]
+            .map(str::to_owned)
+            .into_iter()
             .chain(given.iter().map(|one| one.rsplit('=').next().unwrap_or(one).to_owned()))
             .collect();
         return call(&format!("        return {returns}"), &given, "", 8);

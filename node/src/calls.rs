@@ -238,10 +238,8 @@ pub(crate) fn call_of(
     let (mut charge, open) = buffer.receipt(checks.len());
     if index(buffer.call()) == call::RENEW {
         charge.date((0..checks.len()).map(|index| (index, buffer.charged_at(index))));
-        let (renewed, call) = charge.on_held(OfHeld::Renew, open, checks);
         // JavaScript asks for those alone that hold units.
-        checks.iter_mut().zip(renewed).for_each(|(check, renewed)| *check = renewed);
-        return Ok(call);
+        return Ok(charge.on_held(OfHeld::Renew, open, checks).1);
     }
     let call = charge.settle(open, checks, &spent);
     for (index, check) in checks.iter_mut().enumerate() {

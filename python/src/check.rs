@@ -104,11 +104,15 @@ impl Checks {
         }
     }
 
-    /// Those whose units are held.
+    /// Those whose units are held; a single check is one of them.
     pub(crate) fn holding(&self, py: Python<'_>) -> Self {
-        let held = self.with(py, |checks| checks.iter().map(Check::holds).collect::<Vec<_>>());
-        let held = self.all().iter().zip(held).filter(|(_, holds)| *holds);
-        Self::Several(held.map(|(check, _)| check.clone_ref(py)).collect())
+        match self {
+            Self::One(check) => Self::One(check.clone_ref(py)),
+            Self::Several(checks) => {
+                let held = checks.iter().filter(|check| check.check(py).holds());
+                Self::Several(held.map(|check| check.clone_ref(py)).collect())
+            }
+        }
     }
 
     /// Calls the engine with them.

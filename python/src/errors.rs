@@ -5,11 +5,13 @@ use pyo3::prelude::*;
 use crate::signals;
 
 // Defined in Python, so that type checkers and `pickle` see an ordinary class.
+pyo3::import_exception!(tidegate._hold, BlockedError);
 pyo3::import_exception!(tidegate._errors, ClosedError);
 pyo3::import_exception!(tidegate._errors, ConfigurationError);
 pyo3::import_exception!(tidegate._errors, LimitError);
 pyo3::import_exception!(tidegate._errors, LimitsError);
 pyo3::import_exception!(tidegate._errors, StoreError);
+pyo3::import_exception!(tidegate._errors, TidegateError);
 
 /// The exception for a bad argument, named as a parameter of Python's: `drip_rate`.
 #[cold]

@@ -23,6 +23,7 @@ mod options;
 mod pydantic;
 mod queue;
 mod receipt;
+mod renewals;
 mod request;
 mod signals;
 mod socket_pair;
@@ -56,7 +57,7 @@ mod _tidegate {
     #[pymodule_export]
     use super::info::{LimitInfo, from_pickle};
     #[pymodule_export]
-    use super::limiter::Limiter;
+    use super::limiter::{Held, Hold, Limiter};
     #[pymodule_export]
     use super::limits::Limit;
     #[pymodule_export]
@@ -65,6 +66,8 @@ mod _tidegate {
     use super::log_queue::{end_log, take_log_records};
     #[pymodule_export]
     use super::options::option_names;
+    #[pymodule_export]
+    use super::renewals::Renewals;
     #[pymodule_export]
     use super::steps::AcquireSteps;
 
@@ -108,4 +111,5 @@ fn after_fork() {
     tidegate::remote::after_fork();
     log_queue::after_fork();
     aio::after_fork();
+    limiter::after_fork();
 }

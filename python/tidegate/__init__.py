@@ -51,13 +51,13 @@ from ._errors import (
     TidegateError,
 )
 from ._headers import RateLimitPolicy, RateLimits, parse_headers
-from ._hold import BlockedError, Held
-from ._hold_async import AsyncHeld
+from ._hold import AsyncHeld, BlockedError
 from ._limits import Limits, SelectedLimits, WatchedLimits
 from ._stats import Health, Histogram, Latency, Metric, Statistics, Top, TopActor
 from ._tidegate import (
     CallExplanation,
     Explanation,
+    Held,
     Limit,
     Limiter,
     LimitInfo,

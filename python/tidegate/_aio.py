@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ._hold_async import AsyncHeld
+from ._hold import AsyncHeld
 from ._loop import finish, refuse_trio, rest
 from ._stats import Health, Metric, Statistics, Top
 from ._tidegate import CallExplanation, Limiter, LimitInfo, _AsyncCalls
@@ -236,7 +236,7 @@ class AsyncLimiter:
         says that they could not be renewed in time. A child that is forked in the block neither renews nor releases
         them.
         """
-        return AsyncHeld(self, limit, actor, cost, costs, factor, max_wait, context)
+        return AsyncHeld(self._limiter, self._calls, limit, actor, cost, costs, factor, max_wait, context)
 
     async def reset(self, limit: Limited, actor: str, *, context: Any = None) -> None:
         """Remove the entry of this actor; of several limits all at once."""

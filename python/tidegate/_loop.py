@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import sys
+import threading
 import time
 from collections.abc import Callable
 from types import BuiltinFunctionType
 from typing import Any, Protocol
 
-from ._renewals import renewals
-from ._tidegate import LimitInfo, _AcquireHandle, _AcquireSteps
+from ._renewals import renewals as of_threads
+from ._tidegate import LimitInfo, _AcquireHandle, _AcquireSteps, _Renewals
 
-__all__ = ["Event", "event", "finish", "later", "refuse_trio", "rest", "sleep"]
+__all__ = ["Event", "event", "finish", "refuse_trio", "renewals", "rest", "sleep"]
 
 # Seconds for which answers that are known at once may keep other tasks waiting.
 LONGEST = 0.002
@@ -91,45 +94,66 @@ def event() -> Event:
     return asyncio.Event()
 
 
-class Timer(Protocol):
-    """A call that is still to come."""
+class _Timer:
+    """The timer of one loop, for all renewals of what its tasks hold."""
 
-    def cancel(self) -> None:
-        """Call it no more."""
+    def __init__(self, later: Callable[[float, Callable[[], None]], Any]) -> None:
+        self.renewals = _Renewals(self._wake)
+        self._later = later
+        self._timer: Any = None
+
+    def _wake(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._later(seconds, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        seconds = self.renewals.run()
+        if seconds is not None:
+            self._wake(seconds)
 
 
 class _TrioTimer:
     """A call in the loop of trio, which has no such timers."""
 
-    def __init__(self, trio: Any, seconds: float, call: Callable[[], None]) -> None:
-        token = trio.lowlevel.current_trio_token()
-        self._call: Callable[[], None] | None = call
-
-        def due() -> None:
-            try:
-                token.run_sync_soon(self._due)
-            except trio.RunFinishedError:
-                self._call = None
-
-        self._renewal = renewals.add(seconds, due)
+    def __init__(self, token: Any, seconds: float, call: Callable[[], None]) -> None:
+        self._token, self._call = token, call
+        self._place = of_threads.calls.add(seconds, self)
 
     def _due(self) -> None:
-        if self._call is not None:
-            self._call()
+        # A loop that has ended has no tasks that hold anything.
+        with contextlib.suppress(RuntimeError):
+            self._token.run_sync_soon(self._call)
 
     def cancel(self) -> None:
-        self._call = None
-        renewals.discard(self._renewal)
+        """Call it no more, unless it is due already."""
+        of_threads.calls.discard(self._place)
 
 
-def later(seconds: float, call: Callable[[], None]) -> Timer:
-    """Call after so many seconds, in the loop that runs this code."""
+class _Latest(threading.local):
+    """The loop that ran last in this thread, and its renewals."""
+
+    loop: Any = None
+    renewals: _Renewals
+
+
+_latest = _Latest()
+
+
+def renewals() -> _Renewals:
+    """Return the renewals of the loop that runs this code."""
     trio = _trio()
-    if trio is not None:
-        return _TrioTimer(trio, seconds, call)
-    import asyncio
+    if trio is None:
+        import asyncio
 
-    return asyncio.get_running_loop().call_later(seconds, call)
+        loop: Any = asyncio.get_running_loop()
+    else:
+        loop = trio.lowlevel.current_trio_token()
+    if _latest.loop is not loop:
+        timer = _Timer(loop.call_later if trio is None else functools.partial(_TrioTimer, loop))
+        _latest.loop, _latest.renewals = loop, timer.renewals
+    return _latest.renewals
 
 
 class _Rest:

@@ -3,16 +3,16 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
+from threading import Event
 from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, final, overload
 
 from typing_extensions import Self, Unpack, disjoint_base
 
 from ._drafts import Draft
-from ._hold import Held
 from ._http import GateOptions
 from ._stats import Health, Metric, Statistics, Top
-from ._types import Check, Duration, Limited, LimiterOptions
+from ._types import Check, Costs, Duration, Limited, LimiterOptions
 
 __version__: Final[str]
 
@@ -25,6 +25,7 @@ __all__ = [
     "CallExplanation",
     "Estimator",
     "Explanation",
+    "Held",
     "Limit",
     "LimitInfo",
     "Limiter",
@@ -34,10 +35,12 @@ __all__ = [
     "_Denials",
     "_Document",
     "_Gate",
+    "_Hold",
     "_Names",
     "_Outgoing",
     "_Plan",
     "_Refusal",
+    "_Renewals",
     "_Report",
     "_Watched",
     "__version__",
@@ -759,8 +762,6 @@ class LimitInfo:
     @property
     def _lease(self) -> float | None:
         """The seconds until what its call holds is free again unless it is renewed; `None` where it holds nothing."""
-    def _spent_of_hold(self, costs: Any) -> list[int]:
-        """The actual cost of each check at the end of a hold, of what its caller says of them."""
     def to_dict(self) -> dict[str, Any]:
         """Return all properties by name, for logs and JSON; ``checks`` only if there were several.
 
@@ -1275,10 +1276,6 @@ class Limiter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None: ...
-    def _enter(
-        self, limit: Any, actor: Any, cost: Any, costs: Any, factor: Any, max_wait: Any, context: Any
-    ) -> LimitInfo:
-        """Take what a hold holds."""
     def _closest(self, limits: list[Limit], budget: int, rows: int, /) -> str:
         """Show the actors of the store that are closest to these limits, as the command ``tidegate top`` does."""
     @property
@@ -1401,6 +1398,83 @@ class _AsyncCalls:
         self, limit: Any, actor: Any, cost: Any, costs: Any, factor: Any, max_wait: Any, context: Any
     ) -> LimitInfo | _AcquireHandle | _AcquireSteps:
         """Take what a hold holds."""
+
+class _Hold:
+    """The part of a hold that threads and event loops share."""
+
+    def __new__(cls, limiter: Limiter, calls: _AsyncCalls, *arguments: Any) -> Self: ...
+    @property
+    def info(self) -> LimitInfo:
+        """The answer of the call that took the units."""
+    @property
+    def lost(self) -> bool:
+        """True when the units could not be renewed in time: stop the work, others may have them."""
+    def settle(self, costs: Costs) -> None:
+        """Note the actual costs of what is charged beside the units, for the end of the hold, once.
+
+        ``costs`` is the cost of the only limit that holds no units, a list of one cost for each check, or a dictionary
+        of costs by the keys of limits or the positions of checks; the others stay as they were charged.
+        """
+    def _enter(self, renewals: _Renewals) -> Any:
+        """Take the units; returns what is to be awaited, if the answer is not known at once."""
+    def _start(self, info: LimitInfo, renewals: _Renewals) -> None:
+        """Hold what the call of this answer took."""
+    def _renew(self) -> Awaitable[LimitInfo] | None:
+        """Renew; returns what is to be awaited, if the answer is not known at once."""
+    def _renewed(self, info: LimitInfo | None) -> None:
+        """Note the answer of a renewal, if it has one."""
+    def _close(self) -> bool:
+        """Renew no more; false where it is over already, and in a forked child, whose parent has the units."""
+    def _end(self, is_answered: bool, /) -> LimitInfo | Awaitable[LimitInfo] | None:
+        """Begin the call that ends it."""
+    def _lost_event(self, make: Callable[[], Any]) -> Any:
+        """The event that is set when the units are lost, made by this function where there is none."""
+
+@final
+class Held(_Hold):
+    """Units that a block holds: see ``Limiter.hold``.
+
+    >>> from tidegate import Concurrency, Limiter, TokenBucket
+    >>> limiter = Limiter()
+    >>> exports, rows = Concurrency("exports", max=2, lease=60_000), TokenBucket("rows", count=100, period=60_000)
+    >>> with limiter.hold([exports, rows], "ada", costs=[1, 50]) as held:
+    ...     held.settle({"rows": 20})
+    >>> limiter.peek(exports, "ada").remaining, limiter.peek(rows, "ada").remaining
+    (2, 80)
+    """
+
+    @staticmethod
+    def _of(limiter: Limiter, info: LimitInfo) -> Held:
+        """Hold what the call of this answer took just now."""
+    @property
+    def lost_event(self) -> Event:
+        """Set when the units could not be renewed in time: others may have them."""
+    def __enter__(self) -> Self: ...
+    def release(self) -> LimitInfo:
+        """Release the units now; the end of the block, or a second call, then does nothing."""
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+    def _due(self) -> None:
+        """Renew; called by the thread of all renewals."""
+
+@final
+class _Renewals:
+    """Calls that are due at some time, and whoever makes them: a thread, or an event loop.
+
+    Most are taken back before they are due, so to add one and to take it back costs next to nothing: nobody is woken for
+    it unless it is due before all others.
+    """
+
+    def __new__(cls, wake: Callable[[float], object], /) -> Self: ...
+    def add(self, seconds: float, what: Any, /) -> tuple[int, int]:
+        """Call ``_due`` of this object once, after so many seconds; returns its place."""
+    def discard(self, place: tuple[int, int], /) -> None:
+        """Take back the call of this place."""
+    def run(self) -> float | None:
+        """Make the calls that are due; returns the seconds until the next one is, if there is any."""
+    def clear(self) -> None:
+        """Forget all calls."""
 
 @final
 class _AcquireSteps:

@@ -9,9 +9,8 @@ from contextlib import AsyncExitStack, ExitStack
 from typing import Any, TypeVar
 
 from ._errors import LimitError
-from ._hold import BlockedError, Held
-from ._hold_async import AsyncHeld
-from ._tidegate import LimitInfo
+from ._hold import AsyncHeld, BlockedError
+from ._tidegate import Held, LimitInfo
 from ._types import Check
 from ._web.store import LimiterLike, store_of
 

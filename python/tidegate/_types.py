@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 from ._tidegate import Limit
 
-__all__ = ["Check", "Choice", "Definition", "Definitions", "Duration", "Limited", "LimiterOptions"]
+__all__ = ["Check", "Choice", "Costs", "Definition", "Definitions", "Duration", "Limited", "LimiterOptions"]
 
 Duration: TypeAlias = float | timedelta
 """Milliseconds, or a ``timedelta``."""
@@ -25,6 +25,9 @@ Choice: TypeAlias = Callable[[Any], Definitions]
 
 Limited: TypeAlias = Definition | Choice | Sequence[Definition | Choice]
 """The ``limit`` of a call."""
+
+Costs: TypeAlias = int | Sequence[int] | Mapping[str | int, int]
+"""The actual cost of the only limit that holds nothing, of each check, or of some by their keys or positions."""
 
 _Limit: TypeAlias = Definition | Choice
 

@@ -34,20 +34,20 @@ class Watching:
 
     def start(self, watcher: Watcher) -> None:
         """Look at a document until it says that it is over, or nobody has it."""
-        known = weakref.ref(watcher)
-        self._all = [one for one in self._all if one() is not None] + [known]
+        self._all = [known for known in self._all if known() is not None] + [weakref.ref(watcher)]
+        self._looks.calls.add(FIRST, _Look(self, self._all[-1]))
 
-        def look() -> float | None:
-            with self._busy:
-                watcher = known()
-                return None if watcher is None or self._is_over else watcher._look()
-
-        self._looks.add(FIRST, look)
+    def look(self, known: weakref.ref[Watcher]) -> float | None:
+        """Look once at a document that somebody has."""
+        with self._busy:
+            watcher = known()
+            return None if watcher is None or self._is_over else watcher._look()
 
     def begin_anew(self) -> None:
         """In a forked child: the thread, and whoever had the locks, are in the parent."""
         watchers = [known() for known in self._all]
-        self.__init__()  # type: ignore[misc]
+        self._looks.begin_anew()
+        self._busy, self._all = threading.Lock(), []
         for watcher in watchers:
             if watcher is not None:
                 watcher._forked()
@@ -58,6 +58,18 @@ class Watching:
         self._is_over = True
         # A server that does not answer must not keep a program from its end.
         self._busy.acquire(timeout=1.0)
+
+
+class _Look:
+    """The next look at a document."""
+
+    def __init__(self, watching: Watching, known: weakref.ref[Watcher]) -> None:
+        self._watching, self._known = watching, known
+
+    def _due(self) -> None:
+        seconds = self._watching.look(self._known)
+        if seconds is not None:
+            self._watching._looks.calls.add(seconds, self)
 
 
 # Seconds until the first look, which says when the next one is.

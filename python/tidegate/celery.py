@@ -19,8 +19,7 @@ from celery.utils.time import rate
 from celery.worker.consumer import Consumer as _Consumer
 
 from ._errors import ConfigurationError, LimitError, StoreError
-from ._hold import Held
-from ._tidegate import Concurrency, Limit, Limiter, LimitInfo, TokenBucket
+from ._tidegate import Concurrency, Held, Limit, Limiter, LimitInfo, TokenBucket
 from ._web.store import LimiterLike, Store, store_of
 
 __all__ = ["Consumer", "TaskBucket", "limit_of"]

@@ -16,7 +16,7 @@ import httpx
 from ._client.drive import run, run_async
 from ._client.ending import release, release_async
 from ._client.settings import OutgoingOptions, Settings
-from ._hold_async import AsyncHeld
+from ._hold import AsyncHeld
 from ._web.definitions import Written
 
 if sys.version_info >= (3, 11):

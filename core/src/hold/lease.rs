@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
+use super::term::{Renewal, Term};
 use crate::clock;
 use crate::error::Error;
 use crate::fork::Process;
@@ -15,12 +16,8 @@ use crate::receipt::Receipt;
 use crate::store::remote::{Background, Due, background};
 use crate::time::Micros;
 
-/// A renewal that failed is tried again after this part of the lease.
-const RETRY: Micros = 10;
-
 #[derive(Debug)]
 pub(crate) struct Lease {
-    length: Micros,
     process: Process,
     /// None if the thread of the library could not be started: then nothing renews.
     background: Option<Arc<Background>>,
@@ -35,8 +32,7 @@ pub(crate) struct Lease {
 struct State {
     /// The one of the latest renewal.
     receipt: Arc<Receipt>,
-    /// The end of the lease.
-    until: Micros,
+    term: Term,
     is_renewing: bool,
     is_lost: bool,
     is_over: bool,
@@ -53,16 +49,14 @@ pub(super) struct End {
 impl Lease {
     /// Renews what this receipt is of, which was taken at this time for as long as this.
     pub(crate) fn begin(receipt: Receipt, length: Duration, began: Micros) -> Arc<Self> {
-        let length = Micros::try_from(length.as_micros()).unwrap_or(Micros::MAX);
-        let until = began.saturating_add(length);
+        let term = Term::new(length, began);
         let process = Process::current();
         let lease = Arc::new(Self {
-            length,
             process,
             background: background(process).ok(),
             state: Mutex::new(State {
                 receipt: Arc::new(receipt),
-                until,
+                term,
                 is_renewing: false,
                 is_lost: false,
                 is_over: false,
@@ -73,7 +67,7 @@ impl Lease {
         });
         if let Some(background) = &lease.background {
             let weak = Arc::downgrade(&lease);
-            background.call_at(began.saturating_add(length / 3), weak);
+            background.call_at(term.first(), weak);
         }
         lease
     }
@@ -156,28 +150,22 @@ impl Lease {
     }
 
     async fn renew(&self) -> Option<Micros> {
-        let renewal = Renewal::begin(self)?;
+        let renewal = Renewing::begin(self)?;
         let began = clock::now();
-        let renewed = renewal.receipt.renew().await;
+        let (info, receipt) = renewal.receipt.renew().await.ok().unzip();
         let mut state = self.state();
-        match renewed {
-            Ok((_, receipt)) if receipt.is_open() => {
-                state.receipt = Arc::new(receipt);
-                state.until = began.saturating_add(self.length);
-                return Some(began.saturating_add(self.length / 3));
+        let degraded = state.receipt.is_degraded();
+        match state.term.renew(info.as_ref(), degraded, began) {
+            Renewal::Done(next) => {
+                state.receipt = receipt.map_or_else(|| Arc::clone(&state.receipt), Arc::new);
+                Some(next)
             }
-            // Where the store and this process decide in turns, the one that has the units was not asked.
-            Ok((info, _)) if info.blocked && info.degraded == state.receipt.is_degraded() => state.is_lost = true,
-            _ => {
-                let now = clock::now();
-                let left = state.until.saturating_sub(now);
-                if left > 0 {
-                    return Some(now + left.min(self.length / RETRY));
-                }
+            Renewal::Failed(next) => Some(next),
+            Renewal::Lost => {
                 state.is_lost = true;
+                None
             }
         }
-        None
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -215,12 +203,12 @@ impl End {
 }
 
 /// A renewal under way. However it ends, those who wait for its end go on.
-struct Renewal<'a> {
+struct Renewing<'a> {
     lease: &'a Lease,
     receipt: Arc<Receipt>,
 }
 
-impl<'a> Renewal<'a> {
+impl<'a> Renewing<'a> {
     /// None where the hold is over.
     fn begin(lease: &'a Lease) -> Option<Self> {
         let mut state = lease.state();
@@ -232,7 +220,7 @@ impl<'a> Renewal<'a> {
     }
 }
 
-impl Drop for Renewal<'_> {
+impl Drop for Renewing<'_> {
     fn drop(&mut self) {
         let mut state = self.lease.state();
         state.is_renewing = false;

@@ -5,6 +5,7 @@ mod costs;
 mod error;
 #[cfg(feature = "remote")]
 mod lease;
+pub(crate) mod term;
 
 #[cfg(feature = "remote")]
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 #![expect(clippy::doc_link_with_quotes, reason = "Python in the examples")]
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -183,16 +184,7 @@ impl LimitInfo {
     /// The seconds until what its call holds is free again unless it is renewed; `None` where it holds nothing.
     #[getter]
     fn _lease(&self, py: Python<'_>) -> Option<f64> {
-        let receipt = self.receipt.as_ref()?;
-        receipt.all_checks().with(py, |checks| ffi::shortest_lease(checks)).map(|lease| lease.as_secs_f64())
-    }
-
-    /// The actual cost of each check at the end of a hold, of what its caller says of them.
-    fn _spent_of_hold(&self, py: Python<'_>, costs: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
-        let no_receipt =
-            || wrong_type(self.key(), "info", "must be the answer that a call of a limiter gave", "a part");
-        let receipt = self.receipt.as_ref().ok_or_else(no_receipt)?;
-        receipt.all_checks().with(py, |checks| spent_of_hold(checks, costs))
+        self.lease(py).map(|lease| lease.as_secs_f64())
     }
 
     /// Return all properties by name, for logs and JSON; ``checks`` only if there were several.
@@ -329,6 +321,19 @@ pub(super) type Numbers = [u64; tidegate::LimitInfo::NUMBERS];
 pub(super) type PickleArguments = (Numbers, Option<Py<Limit>>, Option<Py<PyString>>, Option<(Py<PyTuple>, usize)>);
 
 impl LimitInfo {
+    /// The time until what its call holds is free again unless it is renewed; `None` where it holds nothing.
+    pub(crate) fn lease(&self, py: Python<'_>) -> Option<Duration> {
+        self.receipt.as_ref()?.all_checks().with(py, |checks| ffi::shortest_lease(checks))
+    }
+
+    /// The actual cost of each check at the end of a hold, of what its caller says of them.
+    pub(crate) fn spent_of_hold(&self, py: Python<'_>, costs: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+        let no_receipt =
+            || wrong_type(self.key(), "info", "must be the answer that a call of a limiter gave", "a part");
+        let receipt = self.receipt.as_ref().ok_or_else(no_receipt)?;
+        receipt.all_checks().with(py, |checks| spent_of_hold(checks, costs))
+    }
+
     /// The answers of the checks, with what each cost, where that is known.
     pub(crate) fn checks_with_costs<'py>(this: &Bound<'py, Self>) -> PyResult<Vec<(Bound<'py, Self>, Option<u64>)>> {
         let checks: Vec<Bound<'py, Self>> = Self::checks(this)?.extract()?;

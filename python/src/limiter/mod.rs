@@ -6,8 +6,12 @@
 //!
 //! All methods stand in one block: to gather several costs a registry that is filled before `main`.
 
+mod caller;
 mod decide;
+mod held;
+mod hold;
 mod read;
+mod receipts;
 mod state;
 mod upkeep;
 pub(crate) mod verbs;
@@ -16,6 +20,8 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+pub(crate) use self::held::Held;
+pub(crate) use self::hold::{Hold, after_fork};
 pub(crate) use self::state::Limiter;
 use self::verbs::{Caller, Given};
 use crate::args::Arg;
@@ -539,22 +545,6 @@ impl Limiter {
     fn __deepcopy__<'py>(slf: PyRef<'py, Self>, memo: &Bound<'py, PyAny>) -> PyResult<PyRef<'py, Self>> {
         let _ = memo;
         Self::__copy__(slf)
-    }
-
-    /// Take what a hold holds.
-    #[expect(clippy::too_many_arguments, reason = "as many as Python's")]
-    fn _enter<'py>(
-        &self,
-        py: Python<'py>,
-        limit: Arg<'_, 'py>,
-        actor: Arg<'_, 'py>,
-        cost: Arg<'_, 'py>,
-        costs: Arg<'_, 'py>,
-        factor: Arg<'_, 'py>,
-        max_wait: Arg<'_, 'py>,
-        context: Arg<'_, 'py>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        verbs::enter(self, py, &Given { limit, actor, cost, costs, factor, max_wait, context, ..Given::default() })
     }
 
     /// Show the actors of the store that are closest to these limits, as the command ``tidegate top`` does.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from .._errors import TidegateError
-from .._hold import Held
-from .._hold_async import AsyncHeld
+from .._hold import AsyncHeld
+from .._tidegate import Held
 
 __all__ = ["release", "release_async"]
 

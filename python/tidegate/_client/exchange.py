@@ -12,9 +12,8 @@ from typing import Any, Protocol, TypeAlias
 
 from .._aio import AsyncLimiter
 from .._errors import TidegateError
-from .._hold import BlockedError, Held
-from .._hold_async import AsyncHeld
-from .._tidegate import LimitInfo
+from .._hold import AsyncHeld, BlockedError
+from .._tidegate import Held, LimitInfo
 from .settings import STOP, Settings
 
 __all__ = ["Call", "Step", "exchange"]

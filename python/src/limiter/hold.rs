@@ -1,0 +1,356 @@
+//! Holds: units of limits of type concurrency, taken for a block, renewed meanwhile and released at its end.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use tidegate::Micros;
+use tidegate::ffi::{self, OfHeld, Renewal, Term};
+
+use super::caller::{Answer, Given, enter};
+use super::receipts::{end_hold, of_held};
+use super::state::Limiter;
+use crate::args::Arg;
+use crate::errors::{BlockedError, TidegateError};
+use crate::info::LimitInfo;
+use crate::renewals::{Place, Renewals};
+
+/// The forks that have made this process: a child has none of what its parent holds.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+pub(crate) fn after_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+fn forks() -> u32 {
+    FORKS.load(Ordering::Relaxed)
+}
+
+/// The part of a hold that threads and event loops share.
+#[pyclass(frozen, subclass, weakref, name = "_Hold", module = "tidegate._tidegate")]
+pub(crate) struct Hold {
+    limiter: Py<Limiter>,
+    /// The calls of an event loop; a thread waits for those of the limiter.
+    calls: Option<Py<PyAny>>,
+    state: Mutex<State>,
+}
+
+/// The arguments of the call that takes the units, in the order of `Limiter.hold`.
+pub(super) type Arguments = [Option<Py<PyAny>>; 7];
+
+#[derive(Default)]
+struct State {
+    /// Until the call is made.
+    arguments: Option<Arguments>,
+    taken: Option<Taken>,
+    /// The start of the latest call that takes or renews the units.
+    began: Micros,
+    /// The actual cost of each check, if that was noted.
+    spent: Option<Vec<u64>>,
+    is_over: bool,
+    is_lost: bool,
+    /// An event costs more than all else here, and few ask for it.
+    lost_event: Option<Py<PyAny>>,
+    /// A lock of Python's that is free once the renewal which is under way has ended.
+    renewing: Option<Py<PyAny>>,
+}
+
+struct Taken {
+    info: Py<LimitInfo>,
+    /// The answer that has the receipt now.
+    receipt: Py<LimitInfo>,
+    term: Term,
+    forks: u32,
+    renewals: Py<Renewals>,
+    /// The place of its next renewal.
+    place: Option<Place>,
+}
+
+#[pymethods]
+impl Hold {
+    #[new]
+    #[pyo3(signature = (limiter, calls, *arguments))]
+    fn new(limiter: Py<Limiter>, calls: Py<PyAny>, arguments: Vec<Py<PyAny>>) -> Self {
+        let arguments = <[_; 7]>::try_from(arguments).ok().map(|all| all.map(Some));
+        Self::of(limiter, Some(calls), arguments)
+    }
+
+    /// The answer of the call that took the units.
+    #[getter]
+    pub(super) fn info(&self, py: Python<'_>) -> PyResult<Py<LimitInfo>> {
+        let state = self.state();
+        let taken = state.taken.as_ref().ok_or_else(not_begun)?;
+        Ok(taken.info.clone_ref(py))
+    }
+
+    /// True when the units could not be renewed in time: stop the work, others may have them.
+    #[getter]
+    fn lost(&self) -> bool {
+        self.state().is_lost
+    }
+
+    /// Note the actual costs of what is charged beside the units, for the end of the hold, once.
+    ///
+    /// ``costs`` is the cost of the only limit that holds no units, a list of one cost for each check, or a dictionary
+    /// of costs by the keys of limits or the positions of checks; the others stay as they were charged.
+    fn settle(&self, py: Python<'_>, costs: &Bound<'_, PyAny>) -> PyResult<()> {
+        let spent = self.info(py)?.get().spent_of_hold(py, costs)?;
+        self.state().spent = Some(spent);
+        Ok(())
+    }
+
+    /// Take the units; returns what is to be awaited, if the answer is not known at once.
+    fn _enter<'py>(this: &Bound<'py, Self>, renewals: &Bound<'py, Renewals>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Self::enter(this, renewals)
+    }
+
+    /// Hold what the call of this answer took.
+    fn _start(this: &Bound<'_, Self>, info: Py<LimitInfo>, renewals: &Bound<'_, Renewals>) -> PyResult<()> {
+        Self::start(this, info.into_bound(this.py()), renewals)
+    }
+
+    /// Renew; returns what is to be awaited, if the answer is not known at once.
+    fn _renew<'py>(this: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Self::renew(this)
+    }
+
+    /// Note the answer of a renewal, if it has one.
+    fn _renewed(this: &Bound<'_, Self>, info: Option<&Bound<'_, LimitInfo>>) -> PyResult<()> {
+        Self::renewed(this, info)
+    }
+
+    /// Renew no more; false where it is over already, and in a forked child, whose parent has the units.
+    fn _close(&self, py: Python<'_>) -> PyResult<bool> {
+        self.close(py)
+    }
+
+    /// Begin the call that ends it.
+    #[pyo3(signature = (is_answered, /))]
+    fn _end<'py>(&self, py: Python<'py>, is_answered: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.end(py, is_answered)
+    }
+
+    /// The event that is set when the units are lost, made by this function where there is none.
+    fn _lost_event<'py>(&self, make: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.lost_event(make)
+    }
+
+    fn __repr__(this: &Bound<'_, Self>) -> PyResult<String> {
+        let state = this.get().state();
+        let word = match &state.taken {
+            _ if state.is_over => "over",
+            _ if state.is_lost => "lost",
+            Some(_) => "held",
+            None => "new",
+        };
+        drop(state);
+        Ok(format!("<{} {word}>", this.get_type().name()?))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.limiter)?;
+        visit.call(&self.calls)?;
+        let Ok(state) = self.state.try_lock() else { return Ok(()) };
+        state.arguments.iter().flatten().try_for_each(|given| visit.call(given))?;
+        visit.call(&state.lost_event)?;
+        state.taken.as_ref().map_or(Ok(()), |taken| visit.call(&taken.renewals))
+    }
+}
+
+impl Hold {
+    pub(super) fn of(limiter: Py<Limiter>, calls: Option<Py<PyAny>>, arguments: Option<Arguments>) -> Self {
+        Self { limiter, calls, state: Mutex::new(State { arguments, ..State::default() }) }
+    }
+
+    /// The calls, where an answer may have to be awaited.
+    fn awaited(&self) -> Option<&Py<PyAny>> {
+        self.calls.as_ref().filter(|_| self.limiter.get().is_shared())
+    }
+
+    pub(super) fn enter<'py>(this: &Bound<'py, Self>, renewals: &Bound<'py, Renewals>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let hold = this.get();
+        let Some(arguments) = hold.state().arguments.take() else {
+            return Err(PyRuntimeError::new_err("this hold has begun before: make one for each block"));
+        };
+        hold.state().began = ffi::now();
+        let entered = hold.take(this.py(), &arguments).and_then(|answer| match answer.cast_into::<LimitInfo>() {
+            Ok(info) => Self::start(this, info, renewals).map(|()| None),
+            Err(other) => Ok(Some(other.into_inner())),
+        });
+        // One that was denied may be tried again.
+        if entered.is_err() {
+            hold.state().arguments = Some(arguments);
+        }
+        entered
+    }
+
+    /// The call that takes the units.
+    fn take<'py>(&self, py: Python<'py>, arguments: &Arguments) -> Answer<'py> {
+        let arguments = arguments.each_ref().map(|given| Arg(given.as_ref().map(|given| given.bind_borrowed(py))));
+        let [limit, actor, cost, costs, factor, max_wait, context] = arguments;
+        match &self.calls {
+            Some(calls) if self.limiter.get().is_shared() || !max_wait.is_none() => {
+                let [limit, actor, cost, costs, factor, max_wait, context] = arguments.map(|given| given.object(py));
+                let given = (limit, actor, cost, costs, factor, max_wait, context);
+                calls.bind(py).call_method1(intern!(py, "_enter"), given)
+            }
+            _ => {
+                let given = Given { limit, actor, cost, costs, factor, max_wait, context, ..Given::default() };
+                enter(self.limiter.get(), py, &given)
+            }
+        }
+    }
+
+    pub(super) fn start<'py>(this: &Bound<'py, Self>, info: Bound<'py, LimitInfo>, renewals: &Bound<'py, Renewals>) -> PyResult<()> {
+        let py = this.py();
+        if info.get().info.blocked {
+            return Err(BlockedError::new_err((info.unbind(),)));
+        }
+        let lease = info.get().lease(py).ok_or_else(|| PyValueError::new_err("the answer holds no units"))?;
+        let mut state = this.get().state();
+        // A wait counts from its end, and so does what was taken by another call.
+        if info.get().info.wait_ms > 0 || state.began == 0 {
+            state.began = ffi::now();
+        }
+        let term = Term::new(lease, state.began);
+        let (place, is_first) = renewals.get().insert(term.first(), this.clone().into_any().unbind());
+        state.taken = Some(Taken {
+            receipt: info.clone().unbind(),
+            info: info.unbind(),
+            term,
+            forks: forks(),
+            renewals: renewals.clone().unbind(),
+            place: Some(place),
+        });
+        drop(state);
+        if is_first { renewals.get().wake(py, term.first()) } else { Ok(()) }
+    }
+
+    fn renew<'py>(this: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (py, hold) = (this.py(), this.get());
+        let Some(receipt) = hold.begin_renewal(py) else { return Ok(None) };
+        let answer = match hold.awaited() {
+            Some(calls) => calls.bind(py).call_method1(intern!(py, "renew"), (receipt,)),
+            None => of_held(hold.limiter.get(), &receipt, OfHeld::Renew, Arg(None)),
+        };
+        match answer.map(Bound::cast_into::<LimitInfo>) {
+            Ok(Ok(info)) => Self::renewed(this, Some(&info)).map(|()| None),
+            Ok(Err(other)) => Ok(Some(other.into_inner())),
+            Err(error) => {
+                Self::renewed(this, None)?;
+                if error.is_instance_of::<TidegateError>(py) { Ok(None) } else { Err(error) }
+            }
+        }
+    }
+
+    /// Renews, while this lock is not free.
+    pub(super) fn renew_under(this: &Bound<'_, Self>, lock: &Bound<'_, PyAny>) -> PyResult<()> {
+        let before = this.get().state().renewing.replace(lock.clone().unbind());
+        let renewed = Self::renew(this);
+        let lock = this.get().state().renewing.take();
+        drop((before, lock));
+        renewed.map(drop)
+    }
+
+    /// The answer that has the receipt, where it is to be renewed.
+    fn begin_renewal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, LimitInfo>> {
+        let mut state = self.state();
+        state.began = ffi::now();
+        let taken = state.taken.as_mut().filter(|taken| taken.forks == forks())?;
+        taken.place = None;
+        let receipt = taken.receipt.clone_ref(py).into_bound(py);
+        if state.is_over { None } else { Some(receipt) }
+    }
+
+    fn renewed(this: &Bound<'_, Self>, info: Option<&Bound<'_, LimitInfo>>) -> PyResult<()> {
+        let py = this.py();
+        let mut state = this.get().state();
+        let State { taken: Some(taken), began, is_over, is_lost, lost_event, .. } = &mut *state else { return Ok(()) };
+        let degraded = taken.receipt.get().info.degraded;
+        let renewal = taken.term.renew(info.map(|info| &info.get().info), degraded, *began);
+        let mut before = None;
+        if let (Renewal::Done(_), Some(info)) = (renewal, info) {
+            before = Some(std::mem::replace(&mut taken.receipt, info.clone().unbind()));
+        }
+        let (mut event, mut renewals) = (None, None);
+        match renewal {
+            _ if *is_over => {}
+            Renewal::Done(next) | Renewal::Failed(next) => {
+                let (place, is_first) = taken.renewals.get().insert(next, this.clone().into_any().unbind());
+                taken.place = Some(place);
+                renewals = is_first.then(|| (taken.renewals.clone_ref(py), next));
+            }
+            Renewal::Lost => {
+                *is_lost = true;
+                event = lost_event.as_ref().map(|event| event.clone_ref(py));
+            }
+        }
+        drop(state);
+        drop(before);
+        if let Some((renewals, next)) = renewals {
+            renewals.get().wake(py, next)?;
+        }
+        event.map_or(Ok(()), |event| event.call_method0(py, intern!(py, "set")).map(drop))
+    }
+
+    pub(super) fn close(&self, py: Python<'_>) -> PyResult<bool> {
+        loop {
+            let mut state = self.state();
+            let State { taken, is_over, renewing, .. } = &mut *state;
+            let taken = taken.as_mut().ok_or_else(not_begun)?;
+            if *is_over || taken.forks != forks() {
+                return Ok(false);
+            }
+            let Some(renewing) = renewing else {
+                *is_over = true;
+                let gone = taken.place.take().and_then(|place| taken.renewals.get().remove(place));
+                drop(state);
+                drop(gone);
+                return Ok(true);
+            };
+            // Not while they are renewed: the units would be others by then.
+            let renewing = renewing.clone_ref(py);
+            drop(state);
+            renewing.call_method0(py, intern!(py, "acquire"))?;
+            renewing.call_method0(py, intern!(py, "release"))?;
+        }
+    }
+
+    pub(super) fn end<'py>(&self, py: Python<'py>, is_answered: bool) -> Answer<'py> {
+        let mut state = self.state();
+        let receipt = state.taken.as_ref().ok_or_else(not_begun)?.receipt.clone_ref(py).into_bound(py);
+        let spent = state.spent.take();
+        drop(state);
+        match (self.awaited(), spent) {
+            (None, spent) => end_hold(self.limiter.get(), &receipt, spent, is_answered),
+            (Some(calls), None) => calls.bind(py).call_method1(intern!(py, "release"), (receipt,)),
+            (Some(calls), Some(spent)) => calls.bind(py).call_method1(intern!(py, "settle"), (receipt, spent)),
+        }
+    }
+
+    pub(super) fn lost_event<'py>(&self, make: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = make.py();
+        let known = self.state().lost_event.as_ref().map(|event| event.clone_ref(py));
+        let made = known.map_or_else(|| make.call0().map(Bound::unbind), Ok)?;
+        let mut state = self.state();
+        let event = state.lost_event.get_or_insert_with(|| made.clone_ref(py)).clone_ref(py).into_bound(py);
+        let is_lost = state.is_lost;
+        drop(state);
+        if is_lost {
+            event.call_method0(intern!(py, "set"))?;
+        }
+        Ok(event)
+    }
+
+    /// No code of Python's runs under this lock: see [`Renewals`].
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn not_begun() -> PyErr {
+    PyAttributeError::new_err("this hold has not begun")
+}

@@ -1,0 +1,128 @@
+//! Calls that are due at some time, such as renewals of what is held.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyFloat;
+use tidegate::{Micros, ffi};
+
+/// Calls that are due at some time, and whoever makes them: a thread, or an event loop.
+///
+/// Most are taken back before they are due, so to add one and to take it back costs next to nothing: nobody is woken for
+/// it unless it is due before all others.
+#[pyclass(frozen, name = "_Renewals", module = "tidegate._tidegate")]
+pub(crate) struct Renewals {
+    calls: Mutex<Calls>,
+    /// Called with the seconds until the first call, where that is due before ``run`` comes back by itself.
+    wake: Py<PyAny>,
+}
+
+/// The place of a call: the instant at which it is due, and a number that keeps calls of one instant apart.
+pub(crate) type Place = (Micros, u64);
+
+struct Calls {
+    /// Objects with a method ``_due``.
+    due: BTreeMap<Place, Py<PyAny>>,
+    /// The instant at which ``run`` is called at the latest.
+    wakes: Micros,
+    last: u64,
+}
+
+#[pymethods]
+impl Renewals {
+    #[new]
+    #[pyo3(signature = (wake, /))]
+    fn new(wake: Py<PyAny>) -> Self {
+        Self { calls: Mutex::new(Calls { due: BTreeMap::new(), wakes: Micros::MAX, last: 0 }), wake }
+    }
+
+    /// Call ``_due`` of this object once, after so many seconds; returns its place.
+    #[pyo3(signature = (seconds, what, /))]
+    fn add(&self, py: Python<'_>, seconds: f64, what: Py<PyAny>) -> PyResult<Place> {
+        let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).as_micros();
+        let due = ffi::now().saturating_add(Micros::try_from(time).unwrap_or(Micros::MAX));
+        let (place, is_first) = self.insert(due, what);
+        if is_first {
+            self.wake(py, due)?;
+        }
+        Ok(place)
+    }
+
+    /// Take back the call of this place.
+    #[pyo3(signature = (place, /))]
+    fn discard(&self, place: Place) {
+        drop(self.remove(place));
+    }
+
+    /// Make the calls that are due; returns the seconds until the next one is, if there is any.
+    fn run(&self, py: Python<'_>) -> Option<f64> {
+        let now = ffi::now();
+        while let Some(what) = self.take(now) {
+            if let Err(error) = what.call_method0(py, pyo3::intern!(py, "_due")) {
+                error.write_unraisable(py, Some(what.bind(py)));
+            }
+        }
+        let mut calls = self.calls();
+        let first = calls.due.first_key_value().map(|(place, _)| place.0);
+        calls.wakes = first.unwrap_or(Micros::MAX);
+        first.map(seconds_until)
+    }
+
+    /// Forget all calls.
+    fn clear(&self) {
+        let mut calls = self.calls();
+        calls.wakes = Micros::MAX;
+        let gone = std::mem::take(&mut calls.due);
+        drop(calls);
+        drop(gone);
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.wake)?;
+        let Ok(calls) = self.calls.try_lock() else { return Ok(()) };
+        calls.due.values().try_for_each(|what| visit.call(what))
+    }
+}
+
+impl Renewals {
+    /// Adds a call; true if it is due before `run` is called next, and then [`wake`](Self::wake) comes after it.
+    pub(crate) fn insert(&self, due: Micros, what: Py<PyAny>) -> (Place, bool) {
+        let mut calls = self.calls();
+        calls.last += 1;
+        let place = (due, calls.last);
+        calls.due.insert(place, what);
+        let is_first = due < calls.wakes;
+        if is_first {
+            calls.wakes = due;
+        }
+        (place, is_first)
+    }
+
+    pub(crate) fn wake(&self, py: Python<'_>, due: Micros) -> PyResult<()> {
+        self.wake.call1(py, (PyFloat::new(py, seconds_until(due)),)).map(drop)
+    }
+
+    /// Takes a call back. What was to be called is dropped by the caller, under no lock.
+    pub(crate) fn remove(&self, place: Place) -> Option<Py<PyAny>> {
+        self.calls().due.remove(&place)
+    }
+
+    fn take(&self, now: Micros) -> Option<Py<PyAny>> {
+        let mut calls = self.calls();
+        let first = calls.due.first_entry()?;
+        if first.key().0 <= now { Some(first.remove()) } else { None }
+    }
+
+    /// No code of Python's runs under this lock, so no fork finds it locked: Python stops all other threads before it forks,
+    /// with a global lock or without, and a thread can only be stopped where it runs such code.
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn seconds_until(due: Micros) -> f64 {
+    Duration::from_micros(due.saturating_sub(ffi::now())).as_secs_f64()
+}
