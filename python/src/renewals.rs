@@ -11,8 +11,8 @@ use tidegate::{Micros, ffi};
 
 /// Calls that are due at some time, and whoever makes them: a thread, or an event loop.
 ///
-/// Most are taken back before they are due, so to add one and to take it back costs next to nothing: nobody is woken for
-/// it unless it is due before all others.
+/// Most are taken back before they are due, so to add one and to take it back costs next to nothing: nobody is woken
+/// for it unless it is due before all others.
 #[pyclass(frozen, name = "_Renewals", module = "tidegate._tidegate")]
 pub(crate) struct Renewals {
     calls: Mutex<Calls>,

@@ -1,4 +1,4 @@
-"""Holds of event loops, and denials of holds. Those of threads are native as a whole."""
+"""Holds of event loops, and denials of holds. A hold of a thread is native as a whole."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class AsyncHeld(_Hold):
         import asyncio
 
         await asyncio.wait([renewing])
-        answer = self._end(True)
+        answer: Any = self._end(True)
         info: LimitInfo = answer if isinstance(answer, LimitInfo) else await answer
         return info
 

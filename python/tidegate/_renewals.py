@@ -21,7 +21,7 @@ class Renewals:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget all calls, and the thread: in a forked child, both are the parent's, and so is whoever had the lock."""
+        """Forget all calls: in a forked child, the thread and whoever had the lock are in the parent."""
         self.calls.clear()
         self._lock, self._woken, self._runs = threading.Lock(), threading.Event(), False
 

@@ -1409,6 +1409,9 @@ class _Hold:
     @property
     def lost(self) -> bool:
         """True when the units could not be renewed in time: stop the work, others may have them."""
+    @property
+    def _receipt(self) -> LimitInfo:
+        """The answer that has the receipt now."""
     def settle(self, costs: Costs) -> None:
         """Note the actual costs of what is charged beside the units, for the end of the hold, once.
 
@@ -1462,8 +1465,8 @@ class Held(_Hold):
 class _Renewals:
     """Calls that are due at some time, and whoever makes them: a thread, or an event loop.
 
-    Most are taken back before they are due, so to add one and to take it back costs next to nothing: nobody is woken for
-    it unless it is due before all others.
+    Most are taken back before they are due, so to add one and to take it back costs next to nothing: nobody is woken
+    for it unless it is due before all others.
     """
 
     def __new__(cls, wake: Callable[[float], object], /) -> Self: ...

@@ -30,7 +30,7 @@ CORE = [
 ]
 
 PYTHON = [
-    {"command", "explanation", "pydantic", "signals", "socket_pair", "stats", "value"},
+    {"command", "explanation", "pydantic", "renewals", "signals", "socket_pair", "stats", "value"},
     {"errors", "queue"},
     {"args", "log_queue"},
     {"limits", "options"},

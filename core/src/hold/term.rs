@@ -21,7 +21,7 @@ pub struct Term {
 pub enum Renewal {
     /// The units are held for another lease.
     Done(Micros),
-    /// Whether they are held is not known: it is tried again.
+    /// Nobody knows: it is tried again.
     Failed(Micros),
     /// Others may have them.
     Lost,

@@ -1,4 +1,4 @@
-//! What the verbs have in common: a class that has them, their arguments, and the checks in these.
+//! Common parts of the verbs: a class that has them, their arguments, and the checks in these.
 
 #![expect(
     clippy::inline_always,

@@ -97,7 +97,7 @@ pub(super) fn hold<'py>(limiter: &Bound<'py, Limiter>, given: &Given<'_, 'py>) -
     Ok(Held::object(limiter.py(), limiter.clone().unbind(), Some(arguments))?.into_any())
 }
 
-/// Those of the thread that renews what all threads hold.
+/// The renewals of all that threads hold.
 fn renewals(py: Python<'_>) -> PyResult<&Bound<'_, Renewals>> {
     static RENEWALS: PyOnceLock<Py<Renewals>> = PyOnceLock::new();
     let renewals = RENEWALS.get_or_try_init(py, || {

@@ -33,7 +33,7 @@ fn forks() -> u32 {
 #[pyclass(frozen, subclass, weakref, name = "_Hold", module = "tidegate._tidegate")]
 pub(crate) struct Hold {
     limiter: Py<Limiter>,
-    /// The calls of an event loop; a thread waits for those of the limiter.
+    /// The calls for an event loop; a thread makes the calls of the limiter itself.
     calls: Option<Py<PyAny>>,
     state: Mutex<State>,
 }
@@ -84,6 +84,14 @@ impl Hold {
         let state = self.state();
         let taken = state.taken.as_ref().ok_or_else(not_begun)?;
         Ok(taken.info.clone_ref(py))
+    }
+
+    /// The answer that has the receipt now.
+    #[getter]
+    fn _receipt(&self, py: Python<'_>) -> PyResult<Py<LimitInfo>> {
+        let state = self.state();
+        let taken = state.taken.as_ref().ok_or_else(not_begun)?;
+        Ok(taken.receipt.clone_ref(py))
     }
 
     /// True when the units could not be renewed in time: stop the work, others may have them.
@@ -170,7 +178,10 @@ impl Hold {
         self.calls.as_ref().filter(|_| self.limiter.get().is_shared())
     }
 
-    pub(super) fn enter<'py>(this: &Bound<'py, Self>, renewals: &Bound<'py, Renewals>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    pub(super) fn enter<'py>(
+        this: &Bound<'py, Self>,
+        renewals: &Bound<'py, Renewals>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let hold = this.get();
         let Some(arguments) = hold.state().arguments.take() else {
             return Err(PyRuntimeError::new_err("this hold has begun before: make one for each block"));
@@ -204,7 +215,11 @@ impl Hold {
         }
     }
 
-    pub(super) fn start<'py>(this: &Bound<'py, Self>, info: Bound<'py, LimitInfo>, renewals: &Bound<'py, Renewals>) -> PyResult<()> {
+    pub(super) fn start<'py>(
+        this: &Bound<'py, Self>,
+        info: Bound<'py, LimitInfo>,
+        renewals: &Bound<'py, Renewals>,
+    ) -> PyResult<()> {
         let py = this.py();
         if info.get().info.blocked {
             return Err(BlockedError::new_err((info.unbind(),)));

@@ -31,7 +31,12 @@ pub(super) fn settle_info<'py>(
 }
 
 /// Releases what the call of ``info`` holds, or renews it.
-pub(super) fn of_held<'py>(caller: &impl Caller, info: &Bound<'py, LimitInfo>, what: OfHeld, now: Arg<'_, 'py>) -> Answer<'py> {
+pub(super) fn of_held<'py>(
+    caller: &impl Caller,
+    info: &Bound<'py, LimitInfo>,
+    what: OfHeld,
+    now: Arg<'_, 'py>,
+) -> Answer<'py> {
     let receipt = receipt(caller.limiter(), info)?;
     receipt.all_checks().with(info.py(), |checks| ffi::holds_some(checks)).map_err(limit_error)?;
     end(caller, info, receipt, End::Held(what), now, true)
