@@ -38,8 +38,6 @@ pub(crate) struct Settlement {
     pub(crate) is_first: bool,
     pub(crate) charge: Charge,
     pub(crate) end: End,
-    /// Its caller wants to know the answer.
-    pub(crate) is_answered: bool,
 }
 
 /// The end of a charge.
@@ -135,7 +133,6 @@ impl Request {
             Purpose::Explanation => Ok(Bound::new(py, CallExplanation::new(py, owner, checks, info)?)?.into_any()),
             Purpose::Wait => answer(py, Receipt::of_wait(owner, checks, &info), info),
             Purpose::Answer => Ok(py.None().into_bound(py)),
-            Purpose::Settlement(settlement) if !settlement.is_answered => Ok(py.None().into_bound(py)),
             Purpose::Settlement(settlement) => {
                 let receipt = match settlement.end {
                     End::Spent(_) => Receipt::new(owner, call, checks),

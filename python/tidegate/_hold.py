@@ -92,34 +92,27 @@ class AsyncHeld(_Hold):
 
     async def release(self) -> LimitInfo:
         """Release the units now; the end of the block, or a second call, then does nothing."""
-        answer = self._release(True) if self._close() else self.info
+        answer = self._release() if self._renewing is None else self._release_later()
         info: LimitInfo = answer if isinstance(answer, LimitInfo) else await answer
         return info
 
-    def _release(self, is_answered: bool) -> Any:
-        """Begin to release; the answer, or what will be."""
-        if self._renewing is None:
-            # Begun before anything is awaited, so a task that is cancelled releases them too.
-            return self._end(is_answered)
+    def _release_later(self) -> Any:
+        """Release them after the renewal that is under way: they would be others by then."""
         import asyncio
 
-        # Not while they are renewed: the units would be others by then.
-        return asyncio.shield(asyncio.ensure_future(self._release_after(self._renewing)))
+        async def release(renewing: Any) -> LimitInfo:
+            await asyncio.wait([renewing])
+            return await self.release()
 
-    async def _release_after(self, renewing: Any) -> LimitInfo:
-        import asyncio
-
-        await asyncio.wait([renewing])
-        answer: Any = self._end(True)
-        info: LimitInfo = answer if isinstance(answer, LimitInfo) else await answer
-        return info
+        return asyncio.shield(asyncio.ensure_future(release(self._renewing)))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
         try:
-            answer = self._release(False) if self._close() else None
-            if answer is not None and not isinstance(answer, LimitInfo):
+            # Begun before anything is awaited, so a task that is cancelled releases them too.
+            answer = self._leave() if self._renewing is None else self._release_later()
+            if answer is not None:
                 await answer
         except StoreError:
             # The lease gives them back. The error of the block matters more.

@@ -1426,10 +1426,10 @@ class _Hold:
         """Renew; returns what is to be awaited, if the answer is not known at once."""
     def _renewed(self, info: LimitInfo | None) -> None:
         """Note the answer of a renewal, if it has one."""
-    def _close(self) -> bool:
-        """Renew no more; false where it is over already, and in a forked child, whose parent has the units."""
-    def _end(self, is_answered: bool, /) -> LimitInfo | Awaitable[LimitInfo] | None:
-        """Begin the call that ends it."""
+    def _leave(self) -> Awaitable[LimitInfo] | None:
+        """Begin to release the units, unless that has begun before; returns what is to be awaited."""
+    def _release(self) -> LimitInfo | Awaitable[LimitInfo]:
+        """The same; returns the answer, if it is known at once."""
     def _lost_event(self, make: Callable[[], Any]) -> Any:
         """The event that is set when the units are lost, made by this function where there is none."""
 

@@ -101,6 +101,75 @@ def test_a_hold_says_when_it_is_lost(limiter: Limiter) -> None:
         assert held.lost_event.is_set(), "one that is asked for late"
 
 
+def test_a_short_lease_is_renewed_beside_a_long_one(limiter: Limiter, later: AsyncLimiter) -> None:
+    async def main() -> None:
+        async with later.hold(EXPORTS, "bob"), later.hold(SHORT, "bob") as held:
+            await asyncio.sleep(1.5)
+            assert not held.lost
+            assert (await later.peek(SHORT, "bob")).blocked
+
+    with limiter.hold(EXPORTS, "ada"), limiter.hold(SHORT, "ada") as held:
+        asyncio.run(main())
+        assert not held.lost
+        assert free(limiter, SHORT) == 0
+
+
+def test_a_hold_that_was_denied_may_be_tried_again(limiter: Limiter) -> None:
+    other, held = limiter.hold(EXPORTS, "ada"), limiter.hold(EXPORTS, "ada")
+    assert repr(held) == "<Held new>"
+    with other, pytest.raises(BlockedError):
+        held.__enter__()
+    with held:
+        assert repr(held) == "<Held held>"
+    assert repr(held) == "<Held over>"
+    with pytest.raises(AttributeError, match="has not begun"):
+        limiter.hold(EXPORTS, "ada").release()
+
+
+def test_a_release_waits_for_the_renewal_that_is_under_way() -> None:
+    renewing, go_on, released = threading.Event(), threading.Event(), threading.Event()
+
+    def clock() -> float:
+        if threading.current_thread().name == "tidegate-renewals":
+            renewing.set()
+            go_on.wait(60)
+        return time.time()
+
+    def end() -> None:
+        held.release()
+        released.set()
+
+    limiter = Limiter(clock=clock)
+    held = limiter.hold(SHORT, "ada").__enter__()
+    assert renewing.wait(60)
+    ending = threading.Thread(target=end)
+    ending.start()
+    assert not released.wait(0.2)
+    go_on.set()
+    ending.join(60)
+    assert released.is_set()
+    assert free(limiter, SHORT) == 1
+
+
+def test_a_renewal_that_raises_leaves_the_others_alone() -> None:
+    def clock() -> float:
+        if threading.current_thread().name == "tidegate-renewals":
+            raise KeyError("clock")
+        return time.time()
+
+    raised: list[Any] = []
+    before, sys.unraisablehook = sys.unraisablehook, raised.append
+    try:
+        other = Limiter()
+        with Limiter(clock=clock).hold(SHORT, "ada") as wrong, other.hold(SHORT, "ada") as right:
+            assert wrong.lost_event.wait(60)
+            assert not right.lost
+            assert free(other, SHORT) == 0
+    finally:
+        sys.unraisablehook = before
+    assert raised[0].exc_type is KeyError
+
+
 def test_by_hand_and_no_answer_twice(limiter: Limiter) -> None:
     info = limiter.limit_all([(ROWS, "ada", 30), (EXPORTS, "ada")])
     renewed = limiter.renew(info)

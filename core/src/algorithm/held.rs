@@ -18,6 +18,11 @@ impl Concurrent {
         now.saturating_add(1).saturating_sub(self.lease)
     }
 
+    /// Units were taken in a future that no lease can lie in.
+    fn is_impossible(&self, state: &Series, now: Micros) -> bool {
+        state.newest().is_some_and(|last| last > now.saturating_add(self.lease))
+    }
+
     fn count(&self, state: &Series, now: Micros) -> u64 {
         state.count_from(self.from(now))
     }
@@ -43,7 +48,7 @@ impl Algorithm for Concurrent {
     }
 
     fn advance(&self, state: &mut Series, now: Micros) -> bool {
-        let impossible = state.newest().is_some_and(|last| last > now.saturating_add(self.lease));
+        let impossible = self.is_impossible(state, now);
         if impossible {
             state.bring_back(now);
         }
@@ -52,8 +57,11 @@ impl Algorithm for Concurrent {
 
     /// Units that were taken in an impossible future were taken now, so that they are held for a lease at most.
     fn mended(&self, state: &Series, now: Micros) -> Option<Mended<Series>> {
-        let mut mended = state.clone();
-        self.advance(&mut mended, now).then_some(Mended::To(mended))
+        self.is_impossible(state, now).then(|| {
+            let mut mended = state.clone();
+            mended.bring_back(now);
+            Mended::To(mended)
+        })
     }
 
     fn is_empty(&self, state: &Series, now: Micros) -> bool {

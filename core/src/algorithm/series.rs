@@ -193,6 +193,10 @@ impl Series {
     }
 
     fn sum_before(&self, from: u64) -> u64 {
+        // Nearly always, what is old has been forgotten.
+        if self.runs.front().is_none_or(|first| first.at >= from) {
+            return self.dropped;
+        }
         let index = self.runs.partition_point(|run| run.at < from);
         let before = index.checked_sub(1).and_then(|index| self.runs.get(index));
         before.map_or(self.dropped, |run| run.sum)

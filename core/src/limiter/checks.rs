@@ -111,9 +111,11 @@ pub(super) fn of_call<'a>(checks: &[Check<'a>], call: Call) -> Result<Option<Vec
     if matches!(call, Call::Limit | Call::Peek | Call::Refund | Call::Acquire { .. } | Call::Reset) {
         return Ok(None);
     }
-    let made = |check: &Check<'a>| Ok(check.cost(call.cost_at(check.limit, check.cost, check.spent)?));
-    let made = checks.iter().map(made).collect::<Result<_, _>>()?;
-    Ok(matches!(call, Call::Observe { .. }).then_some(made))
+    let cost = |check: &Check<'a>| call.cost_at(check.limit, check.cost, check.spent);
+    if matches!(call, Call::Observe { .. }) {
+        return checks.iter().map(|check| Ok(check.cost(cost(check)?))).collect::<Result<_, _>>().map(Some);
+    }
+    checks.iter().try_for_each(|check| cost(check).map(drop)).map(|()| None)
 }
 
 /// Compares two names, of which most are one and the same string.

@@ -103,6 +103,19 @@ impl Drop for Releasing {
     }
 }
 
+/// The same at the end of a call that is decided while its caller waits.
+struct Released<'a>(&'a Limiter, &'a [Check<'a>], Call);
+
+impl Drop for Released<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let Self(limiter, checks, call) = *self;
+        if Verb::from(call).gives_back() && limiter.queue.has_bells() {
+            drop(limiter.releasing_held(checks));
+        }
+    }
+}
+
 /// The most calls that wait, unless [`Limiter::max_waiters`] says otherwise.
 const MAX_WAITERS: usize = 10_000;
 
@@ -337,7 +350,7 @@ impl Limiter {
     #[expect(clippy::inline_always, reason = "as its caller")]
     #[inline(always)]
     fn decide_uncounted(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        let _released = self.releasing(checks, call);
+        let _released = Released(self, checks, call);
         match &self.store {
             Store::Local(local) => local.decide_on(checks, call, now),
             #[cfg(feature = "remote")]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::bell::Bell;
@@ -14,6 +15,8 @@ use crate::fork::Process;
 pub(crate) struct WaitQueue {
     process: Process,
     queues: Mutex<Queues>,
+    /// The number of bells in all queues of this process, without a lock: nearly always nobody waits.
+    bells: AtomicUsize,
     /// The queues of a forked child, whose parent may have held the lock when it forked.
     of_child: OnceLock<Box<Self>>,
 }
@@ -34,7 +37,12 @@ pub(crate) struct Place(Process);
 
 impl Default for WaitQueue {
     fn default() -> Self {
-        Self { process: Process::current(), queues: Mutex::default(), of_child: OnceLock::new() }
+        Self {
+            process: Process::current(),
+            queues: Mutex::default(),
+            bells: AtomicUsize::new(0),
+            of_child: OnceLock::new(),
+        }
     }
 }
 
@@ -76,6 +84,7 @@ impl WaitQueue {
         }
         if let Some(bell) = bell {
             queues.bells.insert(ticket, bell);
+            self.bells.fetch_add(1, Ordering::Relaxed);
         }
         ticket
     }
@@ -85,7 +94,9 @@ impl WaitQueue {
         let mut next = Vec::new();
         let mut queues = self.lock();
         let Queues { waiting, bells, .. } = &mut *queues;
-        bells.remove(&ticket);
+        if bells.remove(&ticket).is_some() {
+            self.bells.fetch_sub(1, Ordering::Relaxed);
+        }
         for entry in entries {
             let Some(line) = waiting.get_mut(&entry.0) else { continue };
             let was_first = line.first() == Some(ticket);
@@ -100,13 +111,19 @@ impl WaitQueue {
         next.iter().for_each(Bell::ring);
     }
 
+    /// Some call waits for units to be released. One that is not seen yet looks after the release: whoever waits joins the
+    /// queue before it asks, and asks under the lock under which units are released.
+    pub(crate) fn has_bells(&self) -> bool {
+        self.bells.load(Ordering::Relaxed) > 0
+    }
+
     /// Rings for the first call that waits for each of these entries, some of whose units were released.
     pub(crate) fn released(&self, entries: impl Iterator<Item = Fingerprint>) {
-        let mut queues = self.lock();
-        let Queues { waiting, bells, .. } = &mut *queues;
-        if bells.is_empty() {
+        if !self.has_bells() {
             return;
         }
+        let mut queues = self.lock();
+        let Queues { waiting, bells, .. } = &mut *queues;
         let first = |entry: Fingerprint| bells.get(&waiting.get_mut(&entry.0)?.first()?).cloned();
         let bells: Vec<Bell> = entries.filter_map(first).collect();
         drop(queues);

@@ -21,6 +21,9 @@ impl Caller for Limiter {
     }
 
     fn ready(&self, _py: Python<'_>) -> PyResult<()> {
+        if self.in_memory()?.is_some() {
+            return Ok(());
+        }
         self.opened().as_deref().map(drop).ok_or_else(closed)
     }
 
@@ -114,7 +117,7 @@ impl Limiter {
 }
 
 #[inline]
-fn decide(engine: &tidegate::Limiter, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Reply {
+pub(super) fn decide(engine: &tidegate::Limiter, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Reply {
     match now {
         None => engine.decide_sync(checks, call),
         Some(now) => engine.decide_sync_at(checks, call, now),

@@ -48,8 +48,7 @@ impl Held {
 
     /// Release the units now; the end of the block, or a second call, then does nothing.
     fn release<'py>(this: &Bound<'py, Self>) -> Answer<'py> {
-        let (py, hold) = (this.py(), this.as_super().get());
-        if hold.close(py)? { hold.end(py, true) } else { Ok(hold.info(py)?.into_bound(py).into_any()) }
+        this.as_super().get().release(this.py())
     }
 
     #[pyo3(signature = (kind, error, trace, /))]
@@ -60,14 +59,11 @@ impl Held {
         trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let _ = (kind, trace);
-        let (py, hold) = (this.py(), this.as_super().get());
-        if !hold.close(py)? {
-            return Ok(());
-        }
-        match hold.end(py, false) {
+        let py = this.py();
+        match this.as_super().get().leave(py) {
             // The lease gives them back. The error of the block matters more.
             Err(failure) if !error.is_none() && failure.is_instance_of::<StoreError>(py) => Ok(()),
-            ended => ended.map(drop),
+            left => left.map(drop),
         }
     }
 

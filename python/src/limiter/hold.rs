@@ -11,7 +11,7 @@ use tidegate::Micros;
 use tidegate::ffi::{self, OfHeld, Renewal, Term};
 
 use super::caller::{Answer, Given, enter};
-use super::receipts::{end_hold, of_held};
+use super::receipts::{end_hold, of_held, release_here};
 use super::state::Limiter;
 use crate::args::Arg;
 use crate::errors::{BlockedError, TidegateError};
@@ -56,6 +56,12 @@ struct State {
     lost_event: Option<Py<PyAny>>,
     /// A lock of Python's that is free once the renewal which is under way has ended.
     renewing: Option<Py<PyAny>>,
+}
+
+/// The call that ends a hold.
+pub(super) struct End<'py> {
+    receipt: Bound<'py, LimitInfo>,
+    spent: Option<Vec<u64>>,
 }
 
 struct Taken {
@@ -130,15 +136,14 @@ impl Hold {
         Self::renewed(this, info)
     }
 
-    /// Renew no more; false where it is over already, and in a forked child, whose parent has the units.
-    fn _close(&self, py: Python<'_>) -> PyResult<bool> {
-        self.close(py)
+    /// Begin to release the units, unless that has begun before; returns what is to be awaited.
+    fn _leave<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.leave(py)
     }
 
-    /// Begin the call that ends it.
-    #[pyo3(signature = (is_answered, /))]
-    fn _end<'py>(&self, py: Python<'py>, is_answered: bool) -> PyResult<Bound<'py, PyAny>> {
-        self.end(py, is_answered)
+    /// The same; returns the answer, if it is known at once.
+    fn _release<'py>(&self, py: Python<'py>) -> Answer<'py> {
+        self.release(py)
     }
 
     /// The event that is set when the units are lost, made by this function where there is none.
@@ -311,20 +316,22 @@ impl Hold {
         event.map_or(Ok(()), |event| event.call_method0(py, intern!(py, "set")).map(drop))
     }
 
-    pub(super) fn close(&self, py: Python<'_>) -> PyResult<bool> {
+    /// Renews no more. What ends it, once; nothing in a forked child, whose parent has the units.
+    pub(super) fn close<'py>(&self, py: Python<'py>) -> PyResult<Option<End<'py>>> {
         loop {
             let mut state = self.state();
-            let State { taken, is_over, renewing, .. } = &mut *state;
+            let State { taken, is_over, renewing, spent, .. } = &mut *state;
             let taken = taken.as_mut().ok_or_else(not_begun)?;
             if *is_over || taken.forks != forks() {
-                return Ok(false);
+                return Ok(None);
             }
             let Some(renewing) = renewing else {
                 *is_over = true;
                 let gone = taken.place.take().and_then(|place| taken.renewals.get().remove(place));
+                let end = End { receipt: taken.receipt.clone_ref(py).into_bound(py), spent: spent.take() };
                 drop(state);
                 drop(gone);
-                return Ok(true);
+                return Ok(Some(end));
             };
             // Not while they are renewed: the units would be others by then.
             let renewing = renewing.clone_ref(py);
@@ -334,16 +341,34 @@ impl Hold {
         }
     }
 
-    pub(super) fn end<'py>(&self, py: Python<'py>, is_answered: bool) -> Answer<'py> {
-        let mut state = self.state();
-        let receipt = state.taken.as_ref().ok_or_else(not_begun)?.receipt.clone_ref(py).into_bound(py);
-        let spent = state.spent.take();
-        drop(state);
+    /// The answer of the call that ends it, or what is to be awaited.
+    pub(super) fn end<'py>(&self, py: Python<'py>, End { receipt, spent }: End<'py>) -> Answer<'py> {
         match (self.awaited(), spent) {
-            (None, spent) => end_hold(self.limiter.get(), &receipt, spent, is_answered),
+            (None, spent) => end_hold(self.limiter.get(), &receipt, spent),
             (Some(calls), None) => calls.bind(py).call_method1(intern!(py, "release"), (receipt,)),
             (Some(calls), Some(spent)) => calls.bind(py).call_method1(intern!(py, "settle"), (receipt, spent)),
         }
+    }
+
+    /// Ends it, unless that has happened before: then the answer is the one that it began with.
+    pub(super) fn release<'py>(&self, py: Python<'py>) -> Answer<'py> {
+        match self.close(py)? {
+            Some(end) => self.end(py, end),
+            None => Ok(self.info(py)?.into_bound(py).into_any()),
+        }
+    }
+
+    /// Makes the call that ends it, whose answer nobody asks for; returns what is to be awaited.
+    pub(super) fn leave<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(end) = self.close(py)? else { return Ok(None) };
+        let limiter = self.limiter.get();
+        if end.spent.is_none()
+            && let Some(engine) = limiter.in_memory()?
+        {
+            return release_here(limiter, engine, &end.receipt).map(|()| None);
+        }
+        let answer = self.end(py, end)?;
+        Ok(if answer.is_instance_of::<LimitInfo>() { None } else { Some(answer) })
     }
 
     pub(super) fn lost_event<'py>(&self, make: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

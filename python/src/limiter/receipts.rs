@@ -5,10 +5,11 @@ use tidegate::ffi::{self, OfHeld, Spent};
 use tidegate::{Call, Check, ErrorKind};
 
 use super::caller::{Answer, Caller, Given};
+use super::decide::decide;
 use super::state::Limiter;
 use crate::args::{self, Arg};
 use crate::check::is_list;
-use crate::errors::{limit_error, wrong_type};
+use crate::errors::{call_error, limit_error, wrong_type};
 use crate::info::LimitInfo;
 use crate::receipt::Receipt;
 use crate::request::{End, Purpose, Request, Settlement};
@@ -27,7 +28,7 @@ pub(super) fn settle_info<'py>(
         None => Ok(vec![0; checks.len()]),
         Some(spent) => read_spent(checks, spent),
     })?;
-    end(caller, info, receipt, End::Spent(spent), now, true)
+    end(caller, info, receipt, End::Spent(spent), now)
 }
 
 /// Releases what the call of ``info`` holds, or renews it.
@@ -39,18 +40,31 @@ pub(super) fn of_held<'py>(
 ) -> Answer<'py> {
     let receipt = receipt(caller.limiter(), info)?;
     receipt.all_checks().with(info.py(), |checks| ffi::holds_some(checks)).map_err(limit_error)?;
-    end(caller, info, receipt, End::Held(what), now, true)
+    end(caller, info, receipt, End::Held(what), now)
 }
 
-/// Ends a hold: releases what the call of ``info`` holds, or settles it. Without an answer it returns `None`.
+/// Ends a hold: releases what the call of ``info`` holds, or settles it.
 pub(super) fn end_hold<'py>(
-    caller: &impl Caller,
+    limiter: &Limiter,
     info: &Bound<'py, LimitInfo>,
     spent: Option<Vec<u64>>,
-    is_answered: bool,
 ) -> Answer<'py> {
-    let receipt = receipt(caller.limiter(), info)?;
-    end(caller, info, receipt, spent.map_or(End::Held(OfHeld::Release), End::Spent), Arg(None), is_answered)
+    end(limiter, info, receipt(limiter, info)?, spent.map_or(End::Held(OfHeld::Release), End::Spent), Arg(None))
+}
+
+/// Releases what the call of ``info`` holds in memory. Nobody asks for the answer, so nothing is kept to make it of.
+pub(super) fn release_here(limiter: &Limiter, engine: &tidegate::Limiter, info: &Bound<'_, LimitInfo>) -> PyResult<()> {
+    let (py, info, receipt) = (info.py(), info.get(), receipt(limiter, info)?);
+    let now = limiter.now(py, info.key(), Arg(None))?;
+    let is_first = receipt.close();
+    let reply = receipt.all_checks().with(py, |checks| {
+        let (held, call) = info.charge(py).on_held(OfHeld::Release, is_first, checks);
+        decide(engine, &checks[..held], call, now)
+    });
+    if is_first && reply.is_err() {
+        receipt.reopen();
+    }
+    reply.map(drop).map_err(call_error)
 }
 
 fn end<'py>(
@@ -59,7 +73,6 @@ fn end<'py>(
     receipt: &Receipt,
     end: End,
     now: Arg<'_, 'py>,
-    is_answered: bool,
 ) -> Answer<'py> {
     let (py, limiter) = (info.py(), caller.limiter());
     let now = limiter.now(py, info.get().key(), now)?;
@@ -68,8 +81,7 @@ fn end<'py>(
     // A renewal uses a receipt only where it renews.
     let is_first = if matches!(end, End::Held(OfHeld::Renew)) { receipt.is_open() } else { receipt.close() };
     let charge = info.get().charge(py);
-    let settlement = Settlement { info: info.clone().unbind(), is_first, charge, end, is_answered };
-    let purpose = Purpose::Settlement(Box::new(settlement));
+    let purpose = Purpose::Settlement(Box::new(Settlement { info: info.clone().unbind(), is_first, charge, end }));
     // Its answer charges nothing that could be given back, unless it is that of a renewal.
     caller.call(py, Request { owner: limiter.owner, call: Call::Peek, checks, now, purpose })
 }
