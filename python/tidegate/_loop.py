@@ -144,12 +144,13 @@ _latest = _Latest()
 def renewals() -> _Renewals:
     """Return the renewals of the loop that runs this code."""
     trio = _trio()
-    if trio is None:
-        import asyncio
-
-        loop: Any = asyncio.get_running_loop()
-    else:
+    if trio is not None:
         loop = trio.lowlevel.current_trio_token()
+    elif (asyncio := sys.modules.get("asyncio")) is not None:
+        # To import it again would take longer than all the rest.
+        loop = asyncio.get_running_loop()
+    else:
+        raise RuntimeError("no running event loop")
     if _latest.loop is not loop:
         timer = _Timer(loop.call_later if trio is None else functools.partial(_TrioTimer, loop))
         _latest.loop, _latest.renewals = loop, timer.renewals

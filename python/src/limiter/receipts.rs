@@ -44,11 +44,7 @@ pub(super) fn of_held<'py>(
 }
 
 /// Ends a hold: releases what the call of ``info`` holds, or settles it.
-pub(super) fn end_hold<'py>(
-    limiter: &Limiter,
-    info: &Bound<'py, LimitInfo>,
-    spent: Option<Vec<u64>>,
-) -> Answer<'py> {
+pub(super) fn end_hold<'py>(limiter: &Limiter, info: &Bound<'py, LimitInfo>, spent: Option<Vec<u64>>) -> Answer<'py> {
     end(limiter, info, receipt(limiter, info)?, spent.map_or(End::Held(OfHeld::Release), End::Spent), Arg(None))
 }
 
