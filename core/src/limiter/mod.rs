@@ -109,10 +109,8 @@ struct Released<'a>(&'a Limiter, &'a [Check<'a>], Call);
 impl Drop for Released<'_> {
     #[inline]
     fn drop(&mut self) {
-        let Self(limiter, checks, call) = *self;
-        if Verb::from(call).gives_back() && limiter.queue.has_bells() {
-            drop(limiter.releasing_held(checks));
-        }
+        let wakes = Verb::from(self.2).gives_back() && self.0.queue.has_bells();
+        drop(wakes.then(|| self.0.releasing_held(self.1)));
     }
 }
 

@@ -188,10 +188,12 @@ impl Hold {
         renewals: &Bound<'py, Renewals>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let hold = this.get();
-        let Some(arguments) = hold.state().arguments.take() else {
+        let mut state = hold.state();
+        let Some(arguments) = state.arguments.take() else {
             return Err(PyRuntimeError::new_err("this hold has begun before: make one for each block"));
         };
-        hold.state().began = ffi::now();
+        state.began = ffi::now();
+        drop(state);
         let entered = hold.take(this.py(), &arguments).and_then(|answer| match answer.cast_into::<LimitInfo>() {
             Ok(info) => Self::start(this, info, renewals).map(|()| None),
             Err(other) => Ok(Some(other.into_inner())),
