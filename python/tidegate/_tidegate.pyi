@@ -1399,6 +1399,7 @@ class _AsyncCalls:
     ) -> LimitInfo | _AcquireHandle | _AcquireSteps:
         """Take what a hold holds."""
 
+@disjoint_base
 class _Hold:
     """The part of a hold that threads and event loops share."""
 
