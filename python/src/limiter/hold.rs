@@ -376,9 +376,9 @@ impl Hold {
     pub(super) fn lost_event<'py>(&self, make: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = make.py();
         let known = self.state().lost_event.as_ref().map(|event| event.clone_ref(py));
-        let made = known.map_or_else(|| make.call0().map(Bound::unbind), Ok)?;
+        let fresh = known.map_or_else(|| make.call0().map(Bound::unbind), Ok)?;
         let mut state = self.state();
-        let event = state.lost_event.get_or_insert_with(|| made.clone_ref(py)).clone_ref(py).into_bound(py);
+        let event = state.lost_event.get_or_insert_with(|| fresh.clone_ref(py)).clone_ref(py).into_bound(py);
         let is_lost = state.is_lost;
         drop(state);
         if is_lost {
