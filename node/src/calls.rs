@@ -41,13 +41,22 @@ pub(crate) fn decide_one(
     actor: &str,
 ) -> Answered<()> {
     let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
-    let check = check(registry, buffer, 0, actor)?;
-    let call = call(buffer, check.key())?;
+    let mut check = [check(registry, buffer, 0, actor)?];
+    let key = check[0].key();
+    let call = if index(buffer.call()) == call::UNDO { undo(buffer, &mut check) } else { call(buffer, key)? };
     let info = match buffer.now() {
-        None => limiter.decide_sync(&[check], call),
-        Some(now) => limiter.decide_sync_at(&[check], call, ffi::instant(check.key(), now)?),
+        None => limiter.decide_sync(&check, call),
+        Some(now) => limiter.decide_sync_at(&check, call, ffi::instant(key, now)?),
     };
     buffer.answer_one(fast, &info?)
+}
+
+/// The call that gives back what the check of a receipt was charged.
+fn undo(buffer: &CallBuffer<'_>, check: &mut [Check<'_>; 1]) -> Call {
+    let (charge, open) = buffer.receipt(1);
+    let call = charge.settle(open, check, &[0]);
+    check[0] = check[0].charged_at(buffer.charged_at(0));
+    call
 }
 
 /// Decides the few checks that the call buffer describes, for these actors. The last actor is reused for later checks.

@@ -65,6 +65,8 @@ pub(crate) mod call {
     pub(crate) const OBSERVE: usize = 6;
     pub(crate) const RENEW: usize = 7;
     pub(crate) const BLOCK: usize = 8;
+    /// Gives back all that the only check of a receipt was charged, in memory.
+    pub(crate) const UNDO: usize = 9;
 }
 
 /// The kinds of records in the reply buffer.

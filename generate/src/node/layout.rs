@@ -62,6 +62,7 @@ const CALLS: List = &[
     ("Observe", ""),
     ("Renew", ""),
     ("Block", ""),
+    ("Undo", "Gives back all that the only check of a receipt was charged, in memory."),
 ];
 
 /// The numbers before a record in the reply buffer.

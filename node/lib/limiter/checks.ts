@@ -200,6 +200,10 @@ export function settleSeveral(
   when: When,
   call: Call.Refund | Call.Renew = Call.Refund,
 ): Answer {
+  const flags = (blocked ? 1 : 0) + (degraded ? 2 : 0) + (open ? 4 : 0)
+  if (call === Call.Refund && spent === 0 && parts.length === 1 && !store.shared && !parts[0]?.observed) {
+    return undoOne(store, parts, chargedAt, granted, flags, when)
+  }
   const charged = parts.map((part) => (part.atLeast === undefined ? part : { ...part, cost: granted }))
   const buffer = bufferFor(store, call, charged, when)
   buffer[In.ChargedAt] = chargedAt
@@ -208,10 +212,37 @@ export function settleSeveral(
     buffer[at + CheckAt.ChargedAt] = parts[index]?.chargedAt ?? chargedAt
     if (parts[index]?.observed && parts[index]?.denied) buffer[at + CheckAt.Observed] = 3
   }
-  buffer[In.Receipt] = (blocked ? 1 : 0) + (degraded ? 2 : 0) + (open ? 4 : 0)
+  buffer[In.Receipt] = flags
   // What is charged now is charged at the instant of this answer.
   const now = call === Call.Renew ? parts.map(({ chargedAt: _, ...part }): Part => part) : parts
   return answer(buffer, store, parts, (buffer, at) => infoFrom(buffer, store, now, false, at), spent)
+}
+
+/** Gives back all that one check was charged, in memory; like a decision of one, it crosses in the shared call buffer. */
+function undoOne(
+  store: Store,
+  parts: readonly Part[],
+  chargedAt: number,
+  granted: number,
+  flags: number,
+  when: When,
+): LimitInfo {
+  const { limit, actor, cost, factor, atLeast, chargedAt: own = chargedAt } = parts[0] as Part
+  writeCall(buffer, store, Call.Undo, when)
+  buffer[In.ChargedAt] = chargedAt
+  buffer[In.Receipt] = flags
+  buffer[In.Checks] = limit.handle
+  buffer[In.Checks + CheckAt.Cost] = atLeast === undefined ? cost : granted
+  buffer[In.Checks + CheckAt.Factor] = factor
+  buffer[In.Checks + CheckAt.ChargedAt] = own
+  // An earlier answer may have been written here.
+  buffer[In.Checks + CheckAt.Observed] = 0
+  const failure = native.decide(actor)
+  if (failure !== undefined) throw errorOf(failure)
+  wakeRung()
+  if (buffer[Out.Count] !== 0) return infoFrom(buffer, store, parts, false)
+  const at = buffer[Out.Answers + AnswerAt.At] as number
+  return new LimitInfo(fast, 0, at, limit.key, 0, false, store, parts, undefined, actor)
 }
 
 /** Removes the entries of several checks, all at once. */

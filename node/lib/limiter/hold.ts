@@ -1,11 +1,13 @@
 import { answered, outOfRange, ownKeys, read, StoreError, wrongType } from '../errors.js'
+import { Call } from '../native/buffer.js'
 import { native, type Spent } from '../native/native.js'
 import { LimitInfo, type Part, type Store } from '../results/info.js'
 import { after } from '../time/later.js'
 import { elapsed } from '../time/timers.js'
 import { acquiredLater, limitedLater } from './acquire.js'
 import { BlockedError } from './blocked-error.js'
-import { ON_HOLD, type Read } from './call-options.js'
+import { DEFAULTS, ON_HOLD, type Read } from './call-options.js'
+import { type Answer, decideOne } from './checks.js'
 import { heldOf } from './held.js'
 import { partsOf } from './parts.js'
 import { renewAfter } from './renewals.js'
@@ -182,17 +184,23 @@ function costsFrom(costs: unknown, key: string): { taken: Spent; names: readonly
 
 /** Takes the units, at once or within `maxWaitMs`, and holds them; for one limit or several of one actor. */
 export async function holdOf(store: Store, limit: unknown, actor: unknown, given: unknown): Promise<Hold> {
-  const { parts, options } = await after(partsOf(limit, actor, given, { takes: ON_HOLD, atOnce: false }), withCosts)
+  const read = after(partsOf(limit, actor, given, { takes: ON_HOLD, atOnce: false }), withCosts)
+  const { parts, options } = read instanceof Promise ? await read : read
   heldOf(parts)
   const began = elapsed()
-  const { maxWaitMs } = options
-  const info = await (maxWaitMs ? acquiredLater : limitedLater)(
-    store,
-    parts,
-    maxWaitMs ? options : { ...options, maxWaitMs: undefined },
-  )
+  const answer = taken(store, parts, options)
+  const info = answer instanceof Promise ? await answer : answer
   if (info.blocked) throw new BlockedError(info)
   return new Hold(store, info, info.waitMs > 0 ? elapsed() : began)
+}
+
+function taken(store: Store, parts: readonly Part[], options: Read): Answer {
+  if (options.maxWaitMs) return acquiredLater(store, parts, options)
+  const [only] = parts
+  if (options === DEFAULTS && only !== undefined && parts.length === 1 && !store.shared) {
+    return decideOne(store, Call.Limit, only.limit, only.actor, DEFAULTS)
+  }
+  return limitedLater(store, parts, { ...options, maxWaitMs: undefined })
 }
 
 function withCosts({ parts, options }: { parts: readonly Part[]; options: Read }): {

@@ -6,7 +6,7 @@ import { type Compiled, compiled } from '../limits/definition-cache.js'
 import type { Definition } from '../limits/definitions.js'
 import type { Part } from '../results/info.js'
 import { after, isPromise, type Later } from '../time/later.js'
-import { ON_CHECK, optionsFrom, type Read } from './call-options.js'
+import { DEFAULTS, ON_CHECK, optionsFrom, type Read } from './call-options.js'
 
 /** A limit and an actor, with the cost of the call: one part of a decision of several. */
 export interface Check<C = unknown, T extends string = never> {
@@ -67,6 +67,11 @@ export function partsOf(
   given: unknown,
   { takes, atOnce }: Reading,
 ): Later<CallArguments> {
+  if (!Array.isArray(limit) && typeof limit !== 'function') {
+    const known = compiled(limit)
+    const options = given === undefined ? DEFAULTS : optionsFrom(given, takes, known.key)
+    return { parts: [{ limit: known, actor, cost: options.cost, factor: options.factor }], options }
+  }
   const options = optionsOnce(given, takes)
   const each = Array.from(Array.isArray(limit) ? limit : [limit])
   const limits = flat(each.map((one) => chosen(one, () => options('').context, atOnce)))

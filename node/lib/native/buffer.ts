@@ -90,6 +90,8 @@ export const enum Call {
   Observe = 6,
   Renew = 7,
   Block = 8,
+  /** Gives back all that the only check of a receipt was charged, in memory. */
+  Undo = 9,
 }
 
 /** The numbers before a record in the reply buffer. */
