@@ -9,9 +9,8 @@ from typing import Any
 
 from .._aio import AsyncLimiter
 from .._errors import LimitError, StoreError
-from .._hold import Held
-from .._hold_async import AsyncHeld
-from .._tidegate import LimitInfo, _Plan
+from .._hold import AsyncHeld
+from .._tidegate import Held, LimitInfo, _Plan
 from ..shadow import count_candidate, count_shadow
 from .drive import value_of
 from .failure import by_request
