@@ -37,32 +37,8 @@ impl Limiter {
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
         let answer = self.limit_uncounted(limit, actor, cost, factor, now);
-        if !self.is_counted_shortly(limit, &answer) {
-            self.count_later(&Check::new(limit, actor).cost(cost).factor(factor), &answer);
-        }
+        self.count(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, &answer);
         answer
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn count_later(&self, check: &Check<'_>, answer: &Result<LimitInfo, Error>) {
-        self.count(&[*check], Call::Limit, answer);
-    }
-
-    /// Counts the answer to a plain check, where that takes one addition, and says whether it did.
-    #[inline]
-    #[cfg(feature = "remote")]
-    fn is_counted_shortly(&self, limit: &Limit, answer: &Result<LimitInfo, Error>) -> bool {
-        match (self.meter.get(), answer) {
-            (Some(meter), Ok(info)) => meter.is_counted_shortly(limit, info),
-            _ => false,
-        }
-    }
-
-    #[cfg(not(feature = "remote"))]
-    #[expect(clippy::unused_self, reason = "as where there are metrics to read")]
-    const fn is_counted_shortly(&self, _: &Limit, _: &Result<LimitInfo, Error>) -> bool {
-        false
     }
 
     /// The same of any call.

@@ -56,22 +56,26 @@ impl Meter {
         }
     }
 
-    /// Counts the answer to nearly every call, a plain check of one limit, with one addition; false where it takes more.
+    /// Counts a call that was answered. The tries of an `acquire` are not counted, but its [turn](Self::turn) is.
     #[inline]
-    pub(super) fn is_counted_shortly(&self, limit: &Limit, info: &LimitInfo) -> bool {
-        let is_short = self.counts_limits()
-            && !self.counts_actors.load(Ordering::Relaxed)
-            && info.several.is_none()
-            && !limit.holds();
-        if is_short {
-            self.with(limit, |tally| tally.decided(info.blocked, is_near(info)));
+    pub(super) fn count(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
+        match (checks, answer) {
+            // Nearly every call, and one addition.
+            ([check], Ok(info)) if call == Call::Limit && check.is_plain() && self.is_short(check, info) => {
+                self.with(check.limit, |tally| tally.decided(info.blocked, is_near(info)));
+            }
+            _ => self.count_any(checks, call, answer),
         }
-        is_short
     }
 
-    /// Counts a call that was answered. The tries of an `acquire` are not counted, but its [turn](Self::turn) is.
+    /// Only the limit is counted, by whether it denied.
+    #[inline]
+    fn is_short(&self, check: &Check<'_>, info: &LimitInfo) -> bool {
+        self.counts_limits() && !self.counts_actors.load(Ordering::Relaxed) && info.several.is_none() && !check.holds()
+    }
+
     #[inline(never)]
-    pub(super) fn count(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
+    fn count_any(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
         match call {
             Call::Limit => self.decided(checks, answer.as_ref()),
             Call::Charge if answer.is_ok() => self.charged(checks),
