@@ -38,7 +38,9 @@ node_modules/.ready: package.json package-lock.json
 	npm ci --no-audit --no-fund
 	@touch $@
 
+# Figures are those of what is shipped.
 bench bench-redis bench-outbound bench-web bench-workers soak scoreboard: PROFILE := release
+bench bench-redis bench-outbound bench-web bench-workers soak scoreboard: LINK = $(TESTED)
 
 # Into which virtual environment, and by way of which folder. Both bindings are compiled from the same libraries.
 define wheel

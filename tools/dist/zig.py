@@ -20,6 +20,10 @@ from project import OLDEST_GLIBC, ROOT, TARGET, run
 
 UNWINDER = "libgcc_s.so.1"
 
+# Less than half of the second level's: a wheel of 3.57 MB in place of 3.64, for at most 2 % of the time of a call, and 3 %
+# of a hold's. What has to be fast says by itself that it is to be inlined.
+INLINING = "-Cllvm-args=-inline-threshold=100"
+
 
 def zig_target(target: str) -> str:
     """A target in zig's words, with the C library that it is linked against."""
@@ -72,7 +76,7 @@ def environment(target: str) -> dict[str, str]:
     return {
         "CARGO_TARGET_DIR": str(TARGET),
         f"CARGO_TARGET_{named.upper()}_LINKER": str(compiler),
-        "CARGO_ENCODED_RUSTFLAGS": "\x1f".join([f"-Clink-arg={unwinder(target, folder)}", *hidden]),
+        "CARGO_ENCODED_RUSTFLAGS": "\x1f".join([f"-Clink-arg={unwinder(target, folder)}", INLINING, *hidden]),
         f"CC_{named}": str(compiler),
         f"AR_{named}": str(tool("ar", folder)),
         f"CFLAGS_{named}": " ".join(mapped),
