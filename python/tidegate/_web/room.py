@@ -7,7 +7,7 @@ import re
 import time
 from asyncio import events
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from .._errors import LimitError
 from .._http import Gate, GateOptions
@@ -23,9 +23,6 @@ from .guard import ASK, Guard, GuardOptions, Limits, Part
 from .names import APP
 from .option_checks import unknown_option
 from .store import MEMORY, LimiterLike, store_of
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Room"]
 
