@@ -47,17 +47,10 @@ pub(super) trait Words {
     /// Changes a word, once its old value is noted.
     #[inline]
     fn put(&self, at: usize, value: u64) {
-        let noted = self.index(NOTED);
-        debug_assert!(noted < MOST, "each change is committed before there are more");
-        self.set(JOURNAL + 2 * noted, at as u64);
-        self.set(JOURNAL + 2 * noted + 1, self.get(at));
-        compiler_fence(Ordering::SeqCst);
-        self.set(NOTED, noted as u64 + 1);
-        compiler_fence(Ordering::SeqCst);
-        self.set(at, value);
+        self.put_all([(at, value)]);
     }
 
-    /// Changes words, once the old values of all that differ are noted, and lets that stand.
+    /// Changes words, once the old values of all that differ are noted.
     #[inline]
     fn put_all<const COUNT: usize>(&self, changes: [(usize, u64); COUNT]) {
         let mut noted = self.index(NOTED);
@@ -76,7 +69,6 @@ pub(super) trait Words {
         for (at, value) in changes {
             self.set(at, value);
         }
-        self.commit();
     }
 
     /// Lets what was changed stand.

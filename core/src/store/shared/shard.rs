@@ -150,21 +150,14 @@ impl Shard<'_> {
         let at = self.rest_at(Array::Own, slot);
         let mut numbers = Few::default();
         state.write(&mut numbers);
-        let [first, second, third] = numbers.0;
-        self.put_all([
-            (at + DRAIN, drain.to_word()),
-            (at + NUMBERS, first),
-            (at + NUMBERS + 1, second),
-            (at + NUMBERS + 2, third),
-        ]);
+        self.put_all(Self::entry_words(at, numbers.0, drain));
+        self.commit();
     }
 
-    /// Puts a word that may be the same.
+    /// What an entry has behind its fingerprint, with the places of it.
     #[inline]
-    fn change(&self, at: usize, value: u64) {
-        if self.get(at) != value {
-            self.put(at, value);
-        }
+    fn entry_words(at: usize, [first, second, third]: [u64; INLINE], drain: Drain) -> [(usize, u64); INLINE + 1] {
+        [(at + DRAIN, drain.to_word()), (at + NUMBERS, first), (at + NUMBERS + 1, second), (at + NUMBERS + 2, third)]
     }
 
     /// Writes an entry to its slot.
@@ -186,10 +179,7 @@ impl Shard<'_> {
         } else {
             words.iter_mut().zip(numbers).for_each(|(word, number)| *word = number.to_bits());
         }
-        for (number, word) in words.into_iter().enumerate() {
-            self.change(at + NUMBERS + number, word);
-        }
-        self.change(at + DRAIN, drain.to_word());
+        self.put_all(Self::entry_words(at, words, drain));
         if let Some((first, count)) = old {
             lists::free(self, first, count);
         }
