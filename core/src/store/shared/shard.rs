@@ -154,7 +154,7 @@ impl Shard<'_> {
         self.commit();
     }
 
-    /// What an entry has behind its fingerprint, with the places of it.
+    /// The words of an entry behind its fingerprint, each with its place.
     #[inline]
     fn entry_words(at: usize, [first, second, third]: [u64; INLINE], drain: Drain) -> [(usize, u64); INLINE + 1] {
         [(at + DRAIN, drain.to_word()), (at + NUMBERS, first), (at + NUMBERS + 1, second), (at + NUMBERS + 2, third)]
