@@ -13,7 +13,7 @@ import { type Extensible, extensible } from './room/handle.js'
 import type { RoomOptions } from './room/options.js'
 import { isHeld } from './room/plan.js'
 import { Room } from './room/room.js'
-import { ending, responseOf, whenForgotten, withHeaders } from './room/web-response.js'
+import { ending, notWhenForgotten, responseOf, whenForgotten, withHeaders } from './room/web-response.js'
 
 export type { RoomLimit, RoomLimits, Rule, Trials } from './room/handle.js'
 
@@ -111,15 +111,20 @@ function checkOf(room: Room<Request>): RateLimit {
   const limited = (request: Request, accept: string | undefined, info: LimitInfo | undefined): Limited => {
     if (info === undefined) return NOTHING
     if (info.blocked) return refused(request, room.gate.refusal(info, accept), info)
+    const watch = {}
     const apply = (response: Response): Response => {
       const end = (): void => room.settle(info, request, response)
       const own = withHeaders(response, room.gate.headers(info, response.status))
-      if (isHeld(info)) return ending(own, request.method, end)
+      if (isHeld(info)) {
+        // From here on the body holds, which outlives this answer.
+        notWhenForgotten(watch)
+        return ending(own, request.method, end)
+      }
       end()
       return own
     }
     const release = (): void => room.end(info, true)
-    if (isHeld(info)) whenForgotten(apply, release)
+    if (isHeld(info)) whenForgotten(apply, release, watch)
     return { info, headers: room.gate.headers(info), response: undefined, apply, release }
   }
 

@@ -30,8 +30,12 @@ export function withHeaders(response: Response, headers: Headers): Response {
 /** Bodies that nobody reads to their end, nor gives up. */
 const forgotten = new FinalizationRegistry<() => void>((end) => end())
 
-/** Calls, perhaps again, when this object is forgotten; the function must not know of it. */
-export const whenForgotten = (object: object, end: () => void): void => forgotten.register(object, end)
+/** Calls, perhaps again, when this object is forgotten; neither the function nor the token may know of it. */
+export const whenForgotten = (object: object, end: () => void, token?: object): void =>
+  forgotten.register(object, end, token)
+
+/** Takes back what was registered with this token. */
+export const notWhenForgotten = (token: object): void => void forgotten.unregister(token)
 
 /** The same response, which calls when its body has ended, or is given up; at once where there is none to send. */
 export function ending(response: Response, method: string, end: () => void): Response {

@@ -121,6 +121,27 @@ test('web: a handler that fails releases by itself, and one that is forgotten by
   await eventually(afterwards, (held) => held === 0, PATIENCE_MS)
 })
 
+test('web: a body holds while the answer that applied it is garbage, and until it is garbage itself', async () => {
+  const { ask, held } = checking()
+  let response
+  await (async () => {
+    response = (await ask()).apply(new Response(Readable.toWeb(new Readable({ read() {} }))))
+  })()
+  let collected = false
+  const registry = new FinalizationRegistry(() => {
+    collected = true
+  })
+  registry.register({}, undefined)
+  const afterwards = async () => {
+    gc()
+    return { collected, held: await held(), status: response?.status }
+  }
+  await eventually(afterwards, ({ collected }) => collected, PATIENCE_MS)
+  for (let round = 0; round < 20; round++) assert.equal((await afterwards()).held, 1)
+  response = undefined
+  await eventually(afterwards, ({ held }) => held === 0, PATIENCE_MS)
+})
+
 test('web: an outcome that is not charged gives back what is spent when the body has ended', async () => {
   const { ask, held } = checking({ chargeOn: [401] })
   const response = (await ask()).apply(new Response('hello'))
