@@ -8,7 +8,8 @@ use crate::error::LimitError;
 use crate::info::LimitInfo;
 use crate::time::{EXACT, Micros};
 
-/// The problem of an answer whose units cannot be released or renewed.
+/// The problem of limits that cannot be held, and of an answer whose units cannot be released or renewed.
+const HOLD_NONE: &str = "must hold one of type concurrency";
 const HOLDS_NONE: &str = "must be the answer to a call of limits of type concurrency";
 
 /// No unit was taken at this instant.
@@ -31,7 +32,13 @@ fn held(checks: &[Check<'_>]) -> impl Iterator<Item = usize> {
     (0..checks.len()).filter(|index| checks[*index].holds())
 }
 
-/// The error where none of these checks holds units.
+/// The error of a hold where none of these checks holds units.
+pub(crate) fn hold_none(checks: &[Check<'_>]) -> Option<LimitError> {
+    let key = checks.first().map_or("", Check::key);
+    held(checks).next().is_none().then(|| LimitError::range(key, "limits", HOLD_NONE, "none"))
+}
+
+/// The error of an answer to these checks where none holds units.
 pub(crate) fn holds_none(checks: &[Check<'_>]) -> Option<LimitError> {
     let key = checks.first().map_or("", Check::key);
     held(checks).next().is_none().then(|| LimitError::range(key, "info", HOLDS_NONE, "another one"))

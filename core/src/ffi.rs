@@ -148,6 +148,14 @@ pub fn now() -> Micros {
     clock::now()
 }
 
+/// Refuses a hold of these checks if none of them holds units.
+///
+/// # Errors
+/// When no limit is of type concurrency.
+pub fn may_hold(checks: &[Check<'_>]) -> Result<(), LimitError> {
+    crate::charge::hold_none(checks).map_or(Ok(()), Err)
+}
+
 /// Refuses a receipt of these checks if none of them holds units.
 ///
 /// # Errors

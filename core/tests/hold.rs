@@ -49,10 +49,7 @@ async fn a_denial_says_when_it_fits_and_a_limit_that_holds_nothing_is_an_error()
 
     let bucket = Limit::bucket("login", 1).build().expect("a limit");
     let error = limiter.hold(&bucket, "ada", Duration::ZERO).await.expect_err("holds nothing");
-    assert_eq!(
-        error.to_string(),
-        r#"limit "login": info must be the answer to a call of limits of type concurrency, got another one"#
-    );
+    assert_eq!(error.to_string(), r#"limit "login": limits must hold one of type concurrency, got none"#);
     assert_eq!(free(&limiter, &bucket), 1, "nothing is charged");
 }
 

@@ -78,12 +78,17 @@ pub(crate) fn explain_limit(limit: f64, factor: f64) -> Either<Explained, Failur
     registry::with(explain).map_or_else(|failure| Either::B(*failure), Either::A)
 }
 
-/// Of the limits of a call: the shortest lease in milliseconds, and the indices of those that hold units.
+/// Of the limits of a call, or of an answer to one: the shortest lease in milliseconds, and the indices of those that hold
+/// units.
 #[napi(catch_unwind)]
-pub(crate) fn held_of(limits: Vec<f64>) -> Either<Vec<f64>, Failure> {
+pub(crate) fn held_of(limits: Vec<f64>, of_answer: bool) -> Either<Vec<f64>, Failure> {
     let held = |registry: &Registry| -> Answered<Vec<f64>> {
         let checks = checks_of(registry, &limits, &[])?;
-        ffi::holds_some(&checks)?;
+        if of_answer {
+            ffi::holds_some(&checks)?
+        } else {
+            ffi::may_hold(&checks)?
+        }
         let lease = ffi::shortest_lease(&checks).map_or(0.0, |lease| lease.as_secs_f64() * 1000.0);
         let indices = (0..checks.len()).filter(|index| checks[*index].holds());
         Ok(std::iter::once(lease).chain(indices.map(|index| index as f64)).collect())

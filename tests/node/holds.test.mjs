@@ -137,10 +137,7 @@ test('what cannot be held is refused, and nothing is stored', async () => {
       assert.match(error.message, message)
       return true
     })
-  await refused(
-    limiter.hold(rows, 'ada'),
-    /limit "rows": info must be the answer to a call of limits of type concurrency/,
-  )
+  await refused(limiter.hold(rows, 'ada'), /limit "rows": limits must hold one of type concurrency/)
   await refused(limiter.hold([exports, rows], 'ada', { costs: [1] }), /costs must be a list of one cost for each limit/)
   await refused(limiter.hold([exports, rows], 'ada', { costs: [1, -1] }), /limit "rows": cost must be at least 0/)
   await refused(limiter.hold([exports, rows], 'ada', { costs: 'one' }), /costs must be an array of numbers/)

@@ -227,7 +227,7 @@ def test_a_task_that_is_cancelled_releases(limiter: Limiter, later: AsyncLimiter
 
 def test_what_cannot_be_held_is_refused_and_nothing_is_stored() -> None:
     limiter = Limiter()
-    with pytest.raises(LimitError, match="info must be the answer to a call of limits of type concurrency"):
+    with pytest.raises(LimitError, match="limits must hold one of type concurrency"):
         limiter.hold(ROWS, "ada").__enter__()
     with pytest.raises(LimitError, match="costs must be a list of one cost for each limit"):
         limiter.hold([EXPORTS, ROWS], "ada", costs=[1]).__enter__()

@@ -20,7 +20,7 @@ pub use self::error::HoldError;
 pub(crate) use self::lease::Lease;
 #[cfg(feature = "remote")]
 use crate::{
-    charge::{holds_none, shortest_lease},
+    charge::{hold_none, shortest_lease},
     check::Check,
     clock,
     decision::Call,
@@ -141,7 +141,7 @@ impl Limiter {
     }
 
     fn start_hold(&self, checks: &[Check<'_>], max_wait: Duration) -> Result<Acquire, Error> {
-        if let Some(error) = holds_none(checks) {
+        if let Some(error) = hold_none(checks) {
             return Err(error.into());
         }
         let acquire = self.start_acquire(checks, max_wait);

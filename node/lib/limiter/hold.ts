@@ -186,7 +186,7 @@ function costsFrom(costs: unknown, key: string): { taken: Spent; names: readonly
 export async function holdOf(store: Store, limit: unknown, actor: unknown, given: unknown): Promise<Hold> {
   const read = after(partsOf(limit, actor, given, { takes: ON_HOLD, atOnce: false }), withCosts)
   const { parts, options } = read instanceof Promise ? await read : read
-  heldOf(parts)
+  heldOf(parts, false)
   const began = elapsed()
   const answer = taken(store, parts, options)
   const info = answer instanceof Promise ? await answer : answer

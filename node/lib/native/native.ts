@@ -253,7 +253,7 @@ interface Native {
   ): NativeDocument | DocumentFailure | Failure
   watchLimits(source: unknown, every: number): Promise<NativeWatched | DocumentFailure | Failure>
   explainLimit(limit: number, factor: number): { json: string; text: string } | Failure
-  heldOf(limits: readonly number[]): number[] | Failure
+  heldOf(limits: readonly number[], ofAnswer: boolean): number[] | Failure
   spentOfHold(
     limits: readonly number[],
     costs: readonly number[],

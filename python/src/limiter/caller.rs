@@ -66,7 +66,7 @@ pub(crate) fn enter<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'_
     if !given.costs.is_none() {
         checks.set_costs(&given.costs.object(py))?;
     }
-    checks.with(py, |checks| ffi::holds_some(checks)).map_err(limit_error)?;
+    checks.with(py, |checks| ffi::may_hold(checks)).map_err(limit_error)?;
     let key = checks.first_key();
     let max_wait = if given.max_wait.is_none() { Duration::ZERO } else { given.max_wait.max_wait(key)? };
     let now = limiter.now(py, key, Arg(None))?;

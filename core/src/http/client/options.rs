@@ -88,9 +88,10 @@ impl Outgoing {
     }
 }
 
-/// The name without the unit that a host language puts behind it.
+/// The name of a time without the unit that a host language puts behind it.
 fn plain(name: &str) -> &str {
-    name.strip_suffix("Ms").unwrap_or(name)
+    let time = name.strip_suffix("Ms").filter(|time| ["backoff", "maxBackoff", "maxWait"].contains(time));
+    time.unwrap_or(name)
 }
 
 fn is_token(method: &str) -> bool {
@@ -109,5 +110,26 @@ fn number(name: &str, value: &Value, most: f64, problem: &str) -> Result<f64, Li
         Value::Number(number) if (0.0..=most).contains(number) => Ok(*number),
         Value::Number(number) => Err(LimitError::range("", name, problem, number)),
         other => Err(LimitError::wrong_type("", name, "must be a number", other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_time_has_a_unit_in_its_name() {
+        let made = |name: &str, value: f64| {
+            let api = Limit::bucket("api", 10).build().expect("a limit");
+            Outgoing::from_fields([api], [(name.to_owned(), Value::Number(value))]).map_err(|error| error.to_string())
+        };
+        for (seconds, millis) in [("backoff", "backoffMs"), ("maxBackoff", "maxBackoffMs"), ("maxWait", "maxWaitMs")] {
+            let figures = |made: Outgoing| (made.backoff_ms, made.max_backoff_ms, made.max_wait_ms);
+            assert_eq!(made(seconds, 2.0).map(figures), made(millis, 2000.0).map(figures));
+        }
+        assert_eq!(
+            made("retriesMs", 2.0).expect_err("no such option"),
+            "retriesMs is not an option here (did you mean retries?), got a value"
+        );
     }
 }
