@@ -10,30 +10,31 @@ use crate::algorithm::Shape;
 
 /// Stands for a (namespace, actor, key, shape of what is kept) wherever entries are kept.
 ///
-/// Each part is hashed with random keys of its own that live as long as the process, so no client can choose
-/// names that collide, and the parts are combined by exclusive or, so the two that seldom change are hashed once.
+/// Each part is hashed with random keys of its own that live as long as what they are kept in, the process or a table
+/// that processes share, so no client can choose names that collide. The parts are combined by exclusive or, so the two
+/// that seldom change are hashed once.
 /// The lowest bits are the actor's alone: whatever is kept of one actor can be kept in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Fingerprint(pub(crate) u128);
 
 impl Fingerprint {
     pub(crate) fn of_namespace(namespace: &str) -> Self {
-        secrets().namespace.hash(namespace).beside_an_actor()
+        secrets().of_namespace(namespace)
     }
 
     pub(crate) fn of_key(key: &str) -> Self {
-        secrets().key.hash(key).beside_an_actor()
+        secrets().of_key(key)
     }
 
     #[expect(clippy::inline_always, reason = "as what it calls")]
     #[inline(always)]
     pub(crate) fn of_actor(actor: &str) -> Self {
-        secrets().actor.hash(actor)
+        secrets().of_actor(actor)
     }
 
     /// The part that stands for a shape; zero for a level, the shape of most limits.
     pub(crate) fn of_shape(shape: Shape) -> Self {
-        secrets().shapes[shape as usize]
+        secrets().of_shape(shape)
     }
 
     /// The entry of a limit's second rule, beside a level.
@@ -45,7 +46,7 @@ impl Fingerprint {
     /// The block that stands beside this entry.
     #[inline]
     pub(crate) fn of_block(self) -> Self {
-        self ^ secrets().block
+        secrets().of_block(self)
     }
 
     /// Half a fingerprint of a text that is no part of an entry's name.
@@ -93,7 +94,12 @@ fn half(keys: &RandomState, text: &str) -> u64 {
     hasher.finish()
 }
 
-struct Secrets {
+/// Random words for the keys of all parts: of each its high half, then its low one.
+#[cfg(all(feature = "shm", target_os = "linux"))]
+pub(crate) type Keys = [[[u64; 4]; 2]; 4];
+
+/// The keys by which names become fingerprints.
+pub(crate) struct Secrets {
     namespace: Hasher,
     key: Hasher,
     actor: Hasher,
@@ -101,16 +107,98 @@ struct Secrets {
     block: Fingerprint,
 }
 
+impl Secrets {
+    fn new([namespace, key, actor, beside]: [Hasher; 4]) -> Self {
+        let part = |name| beside.hash(name).beside_an_actor();
+        let shapes = Shape::ALL.map(|shape| match shape {
+            Shape::Level => Fingerprint(0),
+            _ => part(shape.suffix()),
+        });
+        Self { namespace, key, actor, shapes, block: part("~block") }
+    }
+
+    /// The same for everyone who knows these words and hashes alike.
+    #[cfg(all(feature = "shm", target_os = "linux"))]
+    pub(crate) fn of_keys(keys: Keys) -> Self {
+        let state = |[first, second, third, fourth]: [u64; 4]| RandomState::with_seeds(first, second, third, fourth);
+        Self::new(keys.map(|[high, low]| Hasher { high: state(high), low: state(low) }))
+    }
+
+    pub(crate) fn of_namespace(&self, namespace: &str) -> Fingerprint {
+        self.namespace.hash(namespace).beside_an_actor()
+    }
+
+    pub(crate) fn of_key(&self, key: &str) -> Fingerprint {
+        self.key.hash(key).beside_an_actor()
+    }
+
+    #[expect(clippy::inline_always, reason = "as what it calls")]
+    #[inline(always)]
+    pub(crate) fn of_actor(&self, actor: &str) -> Fingerprint {
+        self.actor.hash(actor)
+    }
+
+    pub(crate) fn of_shape(&self, shape: Shape) -> Fingerprint {
+        self.shapes[shape as usize]
+    }
+
+    #[inline]
+    pub(crate) fn of_block(&self, entry: Fingerprint) -> Fingerprint {
+        entry ^ self.block
+    }
+
+    /// Equal for all who hash alike under these keys. The hash of a text depends on the library, and on the instructions
+    /// that it was compiled for; and there is a way of its own for short texts, for longer ones and for long ones.
+    #[cfg(all(feature = "shm", target_os = "linux"))]
+    pub(crate) fn canary(&self) -> u128 {
+        const TEXT: &str = "a text that is longer than all that is hashed at once, and so longer than 64 bytes";
+        let texts = (0..=TEXT.len()).filter_map(|end| TEXT.get(..end));
+        let sum = texts.fold(self.block, |sum, text| Fingerprint(sum.0.rotate_left(1)) ^ self.of_actor(text));
+        sum.0
+    }
+}
+
 fn secrets() -> &'static Secrets {
     static SECRETS: OnceLock<Secrets> = OnceLock::new();
-    SECRETS.get_or_init(|| Secrets {
-        namespace: Hasher::random(),
-        key: Hasher::random(),
-        actor: Hasher::random(),
-        shapes: Shape::ALL.map(|shape| match shape {
-            Shape::Level => Fingerprint(0),
-            _ => Hasher::random().hash("").beside_an_actor(),
-        }),
-        block: Hasher::random().hash("").beside_an_actor(),
-    })
+    SECRETS.get_or_init(|| Secrets::new([(); 4].map(|()| Hasher::random())))
+}
+
+#[cfg(all(test, feature = "shm", target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn keys(first: u64) -> Keys {
+        let mut word = first;
+        [(); 4].map(|()| {
+            [(); 2].map(|()| {
+                [(); 4].map(|()| {
+                    word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    word
+                })
+            })
+        })
+    }
+
+    #[test]
+    fn equal_keys_hash_alike_and_others_do_not() {
+        let [one, same, other] = [keys(1), keys(1), keys(2)].map(Secrets::of_keys);
+        assert_eq!(one.canary(), same.canary());
+        assert_ne!(one.canary(), other.canary());
+        for text in ["", "a", "actor", "an actor", "one of more than 8 bytes", &"long ".repeat(50)] {
+            assert_eq!(one.of_actor(text), same.of_actor(text));
+            assert_ne!(one.of_actor(text), other.of_actor(text));
+        }
+    }
+
+    #[test]
+    fn a_text_has_another_hash_in_each_place_and_the_lowest_bits_are_the_actors() {
+        let secrets = Secrets::of_keys(keys(3));
+        let [namespace, key, actor] = [secrets.of_namespace("a"), secrets.of_key("a"), secrets.of_actor("a")];
+        let all = [namespace, key, actor, secrets.of_block(Fingerprint(0)), secrets.of_shape(Shape::Interval)];
+        for (at, one) in all.iter().enumerate() {
+            assert!(!all[..at].contains(one), "{all:?}");
+        }
+        assert_eq!((namespace ^ key ^ secrets.of_shape(Shape::Interval)).0 & 0xff, 0);
+        assert_eq!(secrets.of_shape(Shape::Level), Fingerprint(0));
+    }
 }

@@ -180,8 +180,9 @@ fn a_file_that_is_no_table_is_left_as_it_is() {
         fs::remove_file(&copy).expect("it is gone");
         error.err().unwrap_or_else(|| panic!("{name} is opened"))
     };
-    assert!(patched("another layout", 1, 3).contains("layout 3, and this version of tidegate knows layout 2"));
+    assert!(patched("another layout", 1, 4).contains("layout 4, and this version of tidegate knows layout 3"));
     assert!(patched("another architecture", 2, 7).contains("another architecture"));
+    assert!(patched("another hash", 5, 7).contains("hashes in another way"));
     assert!(patched("another size", 4, 1_000_000).contains("should have"));
     assert!(patched("the other byte order", 0, u64::from_le_bytes(*b"tidegate")).contains("byte order"));
     let cut = path();

@@ -2,7 +2,7 @@
 
 #![cfg_attr(not(feature = "remote"), allow(dead_code, reason = "stores in this process keep states as they are"))]
 
-use super::{floor, real, whole};
+use super::{real, whole};
 use crate::time::EXACT;
 #[cfg(feature = "redis")]
 use crate::time::Micros;
@@ -74,8 +74,10 @@ impl<I: Iterator<Item = f64>> Numbers for Doubles<I> {
     }
 }
 
+#[inline]
 fn integer(number: f64) -> Option<u64> {
-    // `f64::fract` is a call where the processor may be an old one.
-    let is_one = number >= 0.0 && floor(number) >= number && number <= real(EXACT) * 2.0;
-    is_one.then(|| whole(number))
+    let integer = whole(number);
+    // An integer is no less than the number that it was rounded down from.
+    let is_one = number >= 0.0 && real(integer) >= number && integer <= 2 * EXACT;
+    is_one.then_some(integer)
 }

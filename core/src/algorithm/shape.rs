@@ -24,7 +24,6 @@ macro_rules! shape {
                 [$(Self::$small,)* $(Self::$long,)* Self::Interval];
 
             /// The end of an entry's name.
-            #[cfg(feature = "remote")]
             pub(crate) const fn suffix(self) -> &'static str {
                 if let Self::Level = self {
                     return ""; // the shape of most limits

@@ -82,7 +82,7 @@ struct Compiled {
     rules: Rules,
     /// The part of an entry's fingerprint that depends on the key and on the shape of its state.
     fingerprint: Fingerprint,
-    /// The same in the table of the first store in shared memory that asked, behind the secret of that table.
+    /// The same in the table of the first store in shared memory that asked, behind a number that only this table has.
     #[cfg(all(feature = "shm", target_os = "linux"))]
     shared: OnceLock<(u128, Fingerprint)>,
     #[cfg(feature = "remote")]
@@ -184,13 +184,13 @@ impl Limit {
         self.0.fingerprint
     }
 
-    /// Of the first rule's entry in a table of this secret, where it is made of the key and the shape.
+    /// Of the first rule's entry in the table of this number, where it is made of the key and the shape.
     #[inline]
     #[cfg(all(feature = "shm", target_os = "linux"))]
-    pub(crate) fn shared_fingerprint(&self, secret: u128, make: impl Fn(&str, Shape) -> Fingerprint) -> Fingerprint {
+    pub(crate) fn shared_fingerprint(&self, table: u128, make: impl Fn(&str, Shape) -> Fingerprint) -> Fingerprint {
         let fresh = || make(&self.0.key, self.0.rules.shape());
-        let (known, fingerprint) = *self.0.shared.get_or_init(|| (secret, fresh()));
-        if known == secret { fingerprint } else { fresh() }
+        let (known, fingerprint) = *self.0.shared.get_or_init(|| (table, fresh()));
+        if known == table { fingerprint } else { fresh() }
     }
 
     /// The shape of the first rule's entry.

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::algorithm::{Algorithm, Grouped, Rule, Shape, Small, Stored, states, with_small};
 use crate::check::Check;
 use crate::clock;
-use crate::decision::{Call, Part, Verb};
+use crate::decision::{Call, Part, Verb, answer};
 use crate::error::{LimitError, StoreError};
 use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
@@ -103,8 +103,10 @@ impl Shared {
         self.table.path()
     }
 
+    #[expect(clippy::inline_always, reason = "as what it calls")]
+    #[inline(always)]
     pub(super) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
-        self.of_limit(limit) ^ self.of_actor(actor)
+        self.namespace[0] ^ self.table.of_limit(limit) ^ self.table.of_actor(actor)
     }
 
     pub(super) fn fallback(&self) -> Arc<Memory> {
@@ -141,29 +143,23 @@ impl Shared {
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
         let check = Check::new(limit, actor).cost(cost).factor(factor);
-        let answer = match limit.compiled(factor) {
+        match limit.compiled(factor) {
             Some(Rules::One(Rule::Level(rule))) if cost <= EXACT && rule.by_groups => {
-                self.decide_small(&Grouped(rule), &check, Call::Limit, now)
+                self.decide_small(&Grouped(rule), check, Call::Limit, now)
             }
-            Some(Rules::One(rule)) if cost <= EXACT => self.decide_short(rule, &check, Call::Limit, now),
-            _ => None,
-        };
-        answer.unwrap_or_else(|| self.decide_any(&[check], Call::Limit, now))
+            Some(Rules::One(rule)) if cost <= EXACT => self.decide_short(rule, check, Call::Limit, now),
+            _ => self.decide_any(&[check], Call::Limit, now),
+        }
     }
 
-    /// One check of a state of a few numbers; nothing where that is not enough.
+    /// One check of one rule, the short way where its state is a few numbers.
     #[inline(never)]
-    fn decide_short(
-        &self,
-        rule: &Rule,
-        check: &Check<'_>,
-        call: Call,
-        now: Option<Micros>,
-    ) -> Option<Result<LimitInfo, Error>> {
+    fn decide_short(&self, rule: &Rule, check: Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         match rule {
             Rule::Level(rule) if rule.by_groups => self.decide_small(&Grouped(rule), check, call, now),
             Rule::Level(rule) => self.decide_small(rule, check, call, now),
-            rule => with_small!(rule, |rule| self.decide_small(rule, check, call, now), else None),
+            rule => with_small!(rule, |rule| self.decide_small(rule, check, call, now),
+                else self.decide_long(&[check], call, now)),
         }
     }
 
@@ -175,25 +171,42 @@ impl Shared {
     fn decide_small<R: Algorithm<State: Small + Stored>>(
         &self,
         algorithm: &R,
-        check: &Check<'_>,
+        check: Check<'_>,
         call: Call,
         now: Option<Micros>,
-    ) -> Option<Result<LimitInfo, Error>> {
+    ) -> Result<LimitInfo, Error> {
         let verb = Verb::from(call).of_charge(check.charged_at);
+        let asked = (verb, check.cost, check.spent);
         let entry = self.fingerprint(check.limit, check.actor);
-        match self.table.decide_small(algorithm, entry, (verb, check.cost, check.spent), now, self.patience) {
-            Short::Decided(info) => {
+        match self.table.charge_small(algorithm, entry, asked, now, self.patience) {
+            Ok(charged) => {
                 if self.troubled.load(Ordering::Relaxed) {
                     self.perhaps_recovered();
                 }
-                Some(Ok(info))
+                // Made where it stays: to move an answer can be felt.
+                Ok(answer(algorithm, &charged.state, charged.now, verb, charged.check))
             }
-            Short::Crowded => None,
+            Err(why) => self.decide_otherwise(why, check, call, now),
+        }
+    }
+
+    /// Decides what the short way could not.
+    #[cold]
+    #[inline(never)]
+    fn decide_otherwise(
+        &self,
+        why: Short,
+        check: Check<'_>,
+        call: Call,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        match why {
+            Short::Crowded => self.decide_long(&[check], call, now),
             Short::Undecided(Undecided::Impossible(_, why)) => {
                 self.state().stats.failed();
-                Some(Err(refusal(check, call, why)))
+                Err(refusal(&check, call, why))
             }
-            Short::Undecided(Undecided::Failed(failure)) => Some(self.without_the_table(&[*check], call, now, failure)),
+            Short::Undecided(Undecided::Failed(failure)) => self.without_the_table(&[check], call, now, failure),
         }
     }
 
@@ -207,10 +220,14 @@ impl Shared {
             && let Some(Rules::One(rule)) = compiled(check)
             && !matches!(call, Call::Observe { .. })
             && checks::of_call(checks, call).is_ok()
-            && let Some(answer) = self.decide_short(rule, check, call, now)
         {
-            return answer;
+            return self.decide_short(rule, *check, call, now);
         }
+        self.decide_long(checks, call, now)
+    }
+
+    /// Any number of checks of any rules.
+    fn decide_long(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         let answer = self.several(checks, call, now);
         if let Err(Error::Store(error)) = &answer {
             return self.without_the_table(checks, call, now, error.failure());

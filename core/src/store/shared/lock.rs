@@ -104,8 +104,14 @@ pub(super) trait Words {
     fn lock_later<W: Wait>(&self, me: u64, wait: impl FnOnce() -> W) -> Result<(), Owner> {
         let mut wait = wait();
         loop {
-            let taken = self.word(LOCK).compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed);
-            let Err(number) = taken else { return Ok(()) };
+            // No exchange while it is taken: one that fails takes the words out of the cache of the owner's processor.
+            let mut number = self.get(LOCK);
+            if number == 0 {
+                match self.word(LOCK).compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed) {
+                    Ok(_) => return Ok(()),
+                    Err(other) => number = other,
+                }
+            }
             let owner = Owner { number, turn: self.get(TURNS) };
             match wait.pause(owner) {
                 Pause::Over => {}

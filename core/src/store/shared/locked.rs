@@ -16,6 +16,8 @@ pub(super) struct Space<'a> {
 impl Words for Space<'_> {
     #[inline]
     fn word(&self, at: usize) -> &AtomicU64 {
+        #[cfg(test)]
+        super::steps::step();
         match self.part.get(at) {
             Some(word) => word,
             None => &self.blocks[at - self.part.len()],
@@ -36,8 +38,6 @@ pub(super) struct Shard<'a> {
 impl Words for Shard<'_> {
     #[inline]
     fn word(&self, at: usize) -> &AtomicU64 {
-        #[cfg(test)]
-        super::steps::step();
         self.space.word(at)
     }
 }

@@ -14,7 +14,7 @@ mod plan;
 mod seats;
 mod shard;
 mod shelf;
-mod siphash;
+mod slots;
 #[cfg(test)]
 mod steps;
 mod sync;
@@ -34,14 +34,14 @@ use self::mapping::Mapping;
 use self::members::Members;
 pub(crate) use self::open::Address;
 use self::plan::{BLOCK, Plan, part};
-use self::siphash::HashKey;
+use self::shard::{Array, low_of, tag_of};
 use self::waiting::{Owners, Waiting};
 use super::memory::{Drain, Moment, Shelf as _, Shelves, afresh, decide, shards_of};
-use crate::algorithm::{Algorithm, Entry, Rule, Shape, Small, Stored};
+use crate::algorithm::{Algorithm, Rule, Shape, Small, Stored};
 use crate::clock;
-use crate::decision::{Change, Impossible, Part, Resolved, Verb, Verdict, answer, commit, examine};
+use crate::decision::{Change, Impossible, Part, Resolved, Verb, Verdict, commit, examine};
 use crate::failure::Failure;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, Secrets};
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::Limit;
@@ -57,10 +57,9 @@ pub(crate) struct Table {
     mapping: Mapping,
     members: Members,
     plan: Plan,
-    key: HashKey,
-    shapes: [Fingerprint; Shape::ALL.len()],
-    /// The part that stands for a block.
-    block: Fingerprint,
+    secrets: Secrets,
+    /// The same in all processes that map the table, and another in each table.
+    canary: u128,
     /// The wall time at which the host's clock showed 0.
     epoch: Micros,
     /// The calls that this process decided in each part, admitted and denied; changed under its lock.
@@ -83,12 +82,19 @@ pub(crate) enum Undecided {
     Failed(Failure),
 }
 
-/// The outcome of a check that may be decided the short way.
+/// The reason why a check was not decided the short way; nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Short {
-    Decided(LimitInfo),
     /// There may be no room for an entry that is missing.
     Crowded,
     Undecided(Undecided),
+}
+
+/// A decision that was made, and is still to be described.
+pub(crate) struct Charged<S> {
+    pub(crate) state: S,
+    pub(crate) check: Resolved,
+    pub(crate) now: Micros,
 }
 
 impl Owners for Table {
@@ -109,33 +115,29 @@ impl Owners for Table {
 
 impl Table {
     /// The part of a fingerprint that a limit is.
+    #[inline]
     pub(crate) fn of_limit(&self, limit: &Limit) -> Fingerprint {
-        let [high, low] = [self.key.0, self.key.1].map(u128::from);
-        limit.shared_fingerprint(high << 64 | low, |key, shape| self.hash(b'k', key) ^ self.of_shape(shape))
+        let make = |key: &str, shape| self.secrets.of_key(key) ^ self.secrets.of_shape(shape);
+        limit.shared_fingerprint(self.canary, make)
     }
 
     pub(crate) fn of_shape(&self, shape: Shape) -> Fingerprint {
-        self.shapes[shape as usize]
+        self.secrets.of_shape(shape)
     }
 
     /// The block beside an entry.
     pub(crate) fn of_block(&self, entry: Fingerprint) -> Fingerprint {
-        entry ^ self.block
+        self.secrets.of_block(entry)
     }
 
     pub(crate) fn of_namespace(&self, namespace: &str) -> Fingerprint {
-        self.hash(b'n', namespace)
+        self.secrets.of_namespace(namespace)
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as what it calls")]
+    #[inline(always)]
     pub(crate) fn of_actor(&self, actor: &str) -> Fingerprint {
-        Fingerprint(self.key.hash(actor.as_bytes()))
-    }
-
-    /// A part beside the actor, whose lowest bits choose a part of the table.
-    fn hash(&self, kind: u8, text: &str) -> Fingerprint {
-        let key = HashKey(self.key.0 ^ u64::from(kind), !self.key.1);
-        Fingerprint(key.hash(text.as_bytes()) & !u128::from(u8::MAX))
+        self.secrets.of_actor(actor)
     }
 
     fn words(&self) -> &[AtomicU64] {
@@ -177,24 +179,18 @@ impl Table {
         let (part, blocks) = (self.plan.part_at(shard), self.plan.blocks_at(shard));
         let words = self.words();
         Space {
-            part: &words[part..part + self.plan.part_words()],
+            part: &words[part..part + self.plan.part_words],
             blocks: &words[blocks..blocks + self.plan.blocks * BLOCK],
         }
     }
 
-    /// Locks a part, for a call that waits at most so long.
+    /// Locks a part, for a call that waits at most so long; whoever has locked it makes a [`Shard`] of it at once, which
+    /// releases it. A part by value, and a shard that no result wraps: so a call has the part in registers.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a call costs a fifth less where the part stays in registers")]
-    fn lock<'a>(
-        &'a self,
-        shard: usize,
-        patience: Micros,
-        back: &'a dyn Fn(usize, usize) -> bool,
-    ) -> Result<Shard<'a>, Failure> {
+    fn lock(&self, space: Space<'_>, patience: Micros) -> Result<(), Failure> {
         let me = self.me()?;
-        let space = self.space(shard);
-        space.lock(me, || Waiting::new(self, patience)).map_err(|_| Failure::Timeout)?;
-        Ok(Shard { plan: &self.plan, space, back, now: 0 })
+        space.lock(me, || Waiting::new(self, patience)).map_err(|_| Failure::Timeout)
     }
 
     /// Makes sure of memory for blocks of a part.
@@ -206,67 +202,59 @@ impl Table {
     /// Decides one check of a few numbers.
     #[expect(clippy::inline_always, reason = "as its caller")]
     #[inline(always)]
-    pub(crate) fn decide_small<R: Algorithm<State: Small + Stored>>(
+    pub(crate) fn charge_small<R: Algorithm<State: Small + Stored>>(
         &self,
         algorithm: &R,
         fingerprint: Fingerprint,
         (verb, cost, spent): (Verb, u64, u64),
         given: Option<Micros>,
         patience: Micros,
-    ) -> Short {
+    ) -> Result<Charged<R::State>, Short> {
         let number = self.shard_of(fingerprint);
         let back = |from, blocks| self.back(number, from, blocks);
-        let mut shard = match self.lock(number, patience, &back) {
-            Ok(shard) => shard,
-            Err(failure) => return Short::Undecided(Undecided::Failed(failure)),
-        };
+        let space = self.space(number);
+        self.lock(space, patience).map_err(|failure| Short::Undecided(Undecided::Failed(failure)))?;
+        let mut shard = Shard { plan: &self.plan, space, back: &back, now: 0 };
         shard.now = self.now();
         let moment = Moment::of(given, shard.now);
         let now = moment.now;
         if given.is_some() {
             shard.note_given();
         }
-        shard.sweep();
-        let place = shard.find(fingerprint);
+        shard.sweep_if_due();
+        let found = space.search(part::SLOTS, self.plan.buckets, tag_of(fingerprint), Some(low_of(fingerprint)));
+        let place = found.ok_or(0);
         if place.is_err() && shard.is_shared() {
-            return Short::Crowded;
+            return Err(Short::Crowded);
         }
-        let mut state: R::State = place.ok().and_then(|slot| shard.small(slot)).unwrap_or_else(|| algorithm.fresh(now));
+        let mut state: R::State = found.and_then(|slot| space.small(slot)).unwrap_or_else(|| algorithm.fresh(now));
         let mut verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
         if !verdict.is_ok_and(Verdict::is_at_once) && shard.is_over(place, moment) {
             (state, verdict) = afresh(algorithm, now, verb, verb.adds(cost, spent));
         }
-        let check = match verdict {
-            Ok(verdict) => Resolved::alone(verdict, cost),
-            Err(why) => return Short::Undecided(Undecided::Impossible(0, why)),
-        };
+        let verdict = verdict.map_err(|why| Short::Undecided(Undecided::Impossible(0, why)))?;
+        let check = Resolved::alone(verdict, cost);
         match commit(algorithm, &mut state, now, verb, check, spent) {
             Change::Nothing => {}
             Change::Mended => {
-                let before = place.ok().and_then(|slot| shard.small::<R::State>(slot));
-                let mended = before.and_then(|before| algorithm.mended(&before, now));
-                let mended = mended.map_or(Entry::Absent, |mended| mended.into_entry(Small::into_entry));
-                if let Ok(slot) = place {
-                    let old = shard.drain(shard::Array::Own, slot);
-                    let is_empty = algorithm.is_empty(&state, now);
-                    let drain = if is_empty { old } else { Drain::new(algorithm.drains(&state, now), moment.timeline) };
-                    match mended {
-                        Entry::Absent => shard.vacate(shard::Array::Own, slot),
-                        mended => shard.write(shard::Array::Own, slot, &mended, drain),
-                    }
+                if let Some(slot) = found {
+                    shard.mend_small(algorithm, slot, &state, moment);
+                }
+            }
+            Change::Written if algorithm.is_empty(&state, now) => {
+                if let Some(slot) = found {
+                    shard.vacate(Array::Own, slot);
                 }
             }
             Change::Written => {
-                if !shard.keep_small(algorithm, place, fingerprint, &state, moment) {
-                    return Short::Crowded;
-                }
+                let slot = found.or_else(|| shard.new_slot(fingerprint)).ok_or(Short::Crowded)?;
+                space.write_small(slot, &state, Drain::new(algorithm.drains(&state, now), moment.timeline));
             }
         }
         let count = &self.counts[number][usize::from(!check.admitted)];
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         // No other call has to wait while the answer is made.
-        drop(shard);
-        Short::Decided(answer(algorithm, &state, now, verb, check))
+        Ok(Charged { state, check, now })
     }
 
     /// Decides several checks under all of their locks. `actor_of` answers whom a part is about.
@@ -301,7 +289,9 @@ impl Table {
             numbers.iter().map(|number| move |from, blocks| self.back(*number, from, blocks)).collect();
         let mut shards: InlineVec<(usize, Shard<'_>)> = InlineVec::new();
         for (number, back) in numbers.iter().zip(&backs) {
-            shards.push((*number, self.lock(*number, patience, back)?));
+            let space = self.space(*number);
+            self.lock(space, patience)?;
+            shards.push((*number, Shard { plan: &self.plan, space, back, now: 0 }));
         }
         // One instant for all of them, once they are locked.
         let now = self.now();
@@ -310,7 +300,7 @@ impl Table {
             if given.is_some() {
                 shard.note_given();
             }
-            shard.sweep();
+            shard.sweep_if_due();
         }
         Ok(work(&mut shards, Moment::of(given, now)))
     }

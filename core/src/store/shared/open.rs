@@ -15,16 +15,14 @@ use super::Table;
 use super::mapping::{self, Mapping};
 use super::members::Members;
 use super::plan::{MOST_PROCESSES, Plan, header};
-use super::siphash::HashKey;
-use crate::algorithm::Shape;
 use crate::boot_clock;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Keys, Secrets};
 use crate::time::Micros;
 
 /// "tidegate" as a number, so that a machine of the other byte order sees another one.
 const MAGIC: u64 = u64::from_be_bytes(*b"tidegate");
 /// Any change of the layout, or of what the numbers of an entry mean, counts one up.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 const ENTRIES: usize = 250_000;
 /// A sparse file of this many entries is as large as any file may be.
 const MOST_ENTRIES: usize = 100_000_000;
@@ -147,15 +145,9 @@ impl Address {
             None => self.fill(&mut file, boot)?,
         };
         let mapping = Mapping::of(&file, plan.words()).map_err(told)?;
-        let [high, low, epoch] =
-            [header::KEY, header::KEY + 1, header::EPOCH].map(|at| mapping.words()[at].load(Ordering::Acquire));
+        let at = |at: usize| mapping.words()[at].load(Ordering::Acquire);
+        let (epoch, secrets) = (at(header::EPOCH), Secrets::of_keys(keys_of(at)));
         mapping.words()[header::READY].store(1, Ordering::Release);
-        let key = HashKey(high, low);
-        let part = |suffix: &str| Fingerprint(HashKey(high ^ 0x73, low).hash(suffix.as_bytes()) & !u128::from(u8::MAX));
-        let shapes = Shape::ALL.map(|shape| match shape {
-            Shape::Level => Fingerprint(0),
-            _ => part(shape.suffix()),
-        });
         let members = Members::new().map_err(told)?;
         members.join(&file, mapping.words()).map_err(told)?;
         crate::clock::prepare();
@@ -166,9 +158,8 @@ impl Address {
             mapping,
             members,
             plan,
-            key,
-            shapes,
-            block: part("~block"),
+            canary: secrets.canary(),
+            secrets,
             epoch,
             counts: (0..plan.shards).map(|_| Default::default()).collect(),
             stuck: Default::default(),
@@ -180,7 +171,7 @@ impl Address {
     fn fill(&self, file: &mut File, boot: [u64; 2]) -> Result<Plan, String> {
         let plan = Plan::of(self.entries.unwrap_or(ENTRIES));
         io::Seek::rewind(file).map_err(told)?;
-        let (bytes, backed) = (plan.words() * 8, plan.backed_words() * 8);
+        let (bytes, backed) = (plan.words() * 8, plan.backed_words * 8);
         let no_room = |error: io::Error| {
             let needed = backed.div_ceil(1 << 20);
             format!("no room for {needed} MB ({error}): give it fewer entries, as in ?entries=10000, or more room")
@@ -194,13 +185,14 @@ impl Address {
         file.set_len(bytes as u64).map_err(no_room)?;
         let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let epoch = u64::try_from(since_epoch.as_micros()).unwrap_or(0).saturating_sub(boot_clock::since_boot());
-        let mut words = [0_u64; header::READY + 1];
+        let mut words = [0_u64; header::WRITTEN];
         words[header::MAGIC] = MAGIC;
         words[header::VERSION] = VERSION;
         words[header::ARCHITECTURE] = architecture();
         words[header::WORDS] = plan.words() as u64;
         words[header::ENTRIES] = plan.entries as u64;
-        [words[header::KEY], words[header::KEY + 1]] = random()?;
+        random(&mut words[header::KEYS..])?;
+        [words[header::CANARY], words[header::CANARY + 1]] = canary(&words);
         words[header::EPOCH] = epoch;
         words[header::BOOT..header::BOOT + 2].copy_from_slice(&boot);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -214,7 +206,7 @@ fn read_header(file: &mut File, len: u64, boot: [u64; 2]) -> Result<Option<Plan>
     if len == 0 {
         return Ok(None);
     }
-    let mut bytes = [0; (header::READY + 1) * 8];
+    let mut bytes = [0; header::WRITTEN * 8];
     file.read_exact(&mut bytes).map_err(|_| foreign())?;
     let words: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
     if words.iter().all(|word| *word == 0) && len >= (header::PROCESSES + MOST_PROCESSES) as u64 * 8 {
@@ -240,6 +232,14 @@ fn read_header(file: &mut File, len: u64, boot: [u64; 2]) -> Result<Option<Plan>
     }
     if words[header::ARCHITECTURE] != architecture() {
         return Err("its table was made by a process of another architecture: use one in all processes".to_owned());
+    }
+    if words[header::CANARY..header::CANARY + 2] != canary(&words) {
+        return Err(
+            "its table was made by a process that hashes in another way, as one does that was compiled with another \
+                    version of a library or for other processors: use one build in all processes, or stop them and \
+                    remove the file"
+                .to_owned(),
+        );
     }
     let entries = usize::try_from(words[header::ENTRIES]).map_err(|_| foreign())?;
     let plan = (1..=MOST_ENTRIES).contains(&entries).then(|| Plan::of(entries));
@@ -321,11 +321,30 @@ fn boot_id() -> Result<[u64; 2], String> {
     Ok([u64::try_from(high).unwrap_or(0), u64::try_from(low).unwrap_or(0)])
 }
 
-fn random() -> Result<[u64; 2], String> {
-    let mut bytes = [[0; 8]; 2];
+fn random(words: &mut [u64]) -> Result<(), String> {
     let mut source = File::open("/dev/urandom").map_err(told)?;
-    source.read_exact(bytes.as_flattened_mut()).map_err(told)?;
-    Ok(bytes.map(u64::from_ne_bytes))
+    for word in words {
+        let mut bytes = [0; 8];
+        source.read_exact(&mut bytes).map_err(told)?;
+        *word = u64::from_ne_bytes(bytes);
+    }
+    Ok(())
+}
+
+/// The keys of a header, of which this is a word.
+fn keys_of(word: impl Fn(usize) -> u64) -> Keys {
+    let mut at = header::KEYS;
+    let mut next = || {
+        at += 1;
+        word(at - 1)
+    };
+    [(); 4].map(|()| [(); 2].map(|()| [(); 4].map(|()| next())))
+}
+
+/// The canary of a header.
+fn canary(words: &[u64]) -> [u64; 2] {
+    let canary = Secrets::of_keys(keys_of(|at| words[at])).canary();
+    [(canary >> 64) as u64, canary as u64]
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]

@@ -2,13 +2,15 @@
 
 /// Words of the header.
 pub(super) mod header {
+    use crate::fingerprint::Keys;
+
     pub(crate) const MAGIC: usize = 0;
     pub(crate) const VERSION: usize = 1;
     pub(crate) const ARCHITECTURE: usize = 2;
     pub(crate) const WORDS: usize = 3;
     pub(crate) const ENTRIES: usize = 4;
-    /// The secret of the fingerprints.
-    pub(crate) const KEY: usize = 5;
+    /// The hash of a text under the table's keys: other for a process that hashes in another way.
+    pub(crate) const CANARY: usize = 5;
     /// The wall time at which the host's clock showed 0.
     pub(crate) const EPOCH: usize = 7;
     /// The identity of the host's start.
@@ -17,6 +19,10 @@ pub(super) mod header {
     pub(crate) const READY: usize = 10;
     /// The places of processes that were ever used.
     pub(crate) const PLACES: usize = 11;
+    /// The keys of the fingerprints, which are the table's only secret.
+    pub(crate) const KEYS: usize = 16;
+    /// The words that whoever makes the table writes.
+    pub(crate) const WRITTEN: usize = KEYS + size_of::<Keys>() / 8;
     /// For each place of a process how many have had it.
     pub(crate) const PROCESSES: usize = 512;
 }
@@ -81,6 +87,10 @@ pub(super) struct Plan {
     pub(super) lane_buckets: usize,
     /// The most blocks of a part.
     pub(super) blocks: usize,
+    /// The words of a part without its blocks, on cache lines of its own.
+    pub(super) part_words: usize,
+    /// The words that have memory from the start; then come the blocks.
+    pub(super) backed_words: usize,
 }
 
 impl Plan {
@@ -94,25 +104,19 @@ impl Plan {
         let (buckets, lane_buckets) = (buckets(own), buckets(lanes));
         // Blocks take memory once they are used, so there may be many of them.
         let blocks = (4 * buckets * BUCKET / BLOCK).max(FEWEST_BLOCKS).next_multiple_of(PAGE / BLOCK);
-        Self { entries, shards, own, lanes, buckets, lane_buckets, blocks }
+        let part_words = (part::SLOTS + (buckets + lane_buckets) * BUCKET).next_multiple_of(16);
+        let backed_words = (HEADER + shards * part_words).next_multiple_of(PAGE);
+        Self { entries, shards, own, lanes, buckets, lane_buckets, blocks, part_words, backed_words }
     }
 
-    /// The words of a part without its blocks, on cache lines of its own.
-    pub(super) fn part_words(&self) -> usize {
-        (part::SLOTS + (self.buckets + self.lane_buckets) * BUCKET).next_multiple_of(16)
-    }
-
+    #[inline]
     pub(super) fn part_at(&self, shard: usize) -> usize {
-        HEADER + shard * self.part_words()
+        HEADER + shard * self.part_words
     }
 
-    /// The words that have memory from the start.
-    pub(super) fn backed_words(&self) -> usize {
-        self.part_at(self.shards).next_multiple_of(PAGE)
-    }
-
+    #[inline]
     pub(super) fn blocks_at(&self, shard: usize) -> usize {
-        self.backed_words() + shard * self.blocks * BLOCK
+        self.backed_words + shard * self.blocks * BLOCK
     }
 
     pub(super) fn words(&self) -> usize {
@@ -129,7 +133,7 @@ mod tests {
         let plan = Plan::of(1_000_000);
         assert_eq!(plan.shards, 64);
         assert!(plan.own * plan.shards + plan.lanes * plan.shards >= 999_000);
-        let bytes = plan.backed_words() * 8;
+        let bytes = plan.backed_words * 8;
         assert!(bytes < 64_000_000, "{bytes}");
     }
 

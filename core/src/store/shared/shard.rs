@@ -7,12 +7,11 @@ use super::lists;
 use super::lock::Words;
 use super::locked::Shard;
 use super::plan::{BUCKET, REST, SLOTS, part};
+use super::slots::{self, DRAIN, INLINE, LOW, NONE, NUMBERS, entry_words};
 use crate::algorithm::{Algorithm, Doubles, Entry, Rule, Small, Stored};
 use crate::fingerprint::Fingerprint;
 use crate::inline_vec::InlineVec;
-use crate::store::memory::{
-    CANDIDATES, Drain, GIVEN_LIVES, Moment, Place, SWEEP_AT_MOST, SWEEP_PER_MILLI, Shelf, Timeline,
-};
+use crate::store::memory::{CANDIDATES, Drain, GIVEN_LIVES, Moment, SWEEP_AT_MOST, SWEEP_PER_MILLI, Timeline};
 
 /// The array that an entry is in.
 #[derive(Clone, Copy)]
@@ -21,16 +20,8 @@ pub(super) enum Array {
     Lanes,
 }
 
-/// In place of a number that an entry does not have.
-const NONE: u64 = u64::MAX;
 /// The first number is that of the first block, and the second the count of numbers there.
 const ASIDE: u64 = 1 << 63;
-/// The words behind the tag of a slot.
-const LOW: usize = 0;
-const DRAIN: usize = 1;
-const NUMBERS: usize = 2;
-const INLINE: usize = REST - NUMBERS;
-
 impl Shard<'_> {
     fn start(&self, array: Array) -> usize {
         match array {
@@ -47,11 +38,11 @@ impl Shard<'_> {
     }
 
     fn tag_at(&self, array: Array, slot: usize) -> usize {
-        self.start(array) + slot / SLOTS * BUCKET + slot % SLOTS
+        slots::tag_at(self.start(array), slot)
     }
 
     fn rest_at(&self, array: Array, slot: usize) -> usize {
-        self.start(array) + slot / SLOTS * BUCKET + SLOTS + slot % SLOTS * REST
+        slots::rest_at(self.start(array), slot)
     }
 
     pub(super) fn tag(&self, array: Array, slot: usize) -> u64 {
@@ -66,31 +57,14 @@ impl Shard<'_> {
         self.buckets(array) * SLOTS
     }
 
-    /// The two buckets of a tag; small numbers of them may coincide.
-    #[allow(clippy::cast_possible_truncation, reason = "the high half of a product is below the number of buckets")]
+    /// The two buckets of a tag.
     pub(super) fn homes(&self, array: Array, tag: u64) -> [usize; 2] {
-        let buckets = self.buckets(array) as u128;
-        let spread = |tag: u64| ((u128::from(tag) * buckets) >> 64) as usize;
-        [spread(tag), spread(tag.rotate_left(32).wrapping_mul(0x9e37_79b9_7f4a_7c15))]
+        slots::homes(self.buckets(array), tag)
     }
 
     /// The slot of this tag, and of this low half if one is given.
-    #[inline]
     pub(super) fn search(&self, array: Array, tag: u64, low: Option<u64>) -> Option<usize> {
-        for home in self.homes(array, tag) {
-            let start = self.start(array) + home * BUCKET;
-            let bucket = &self.space.part[start..start + BUCKET];
-            for slot in 0..SLOTS {
-                if bucket[slot].load(std::sync::atomic::Ordering::Relaxed) == tag
-                    && low.is_none_or(|low| {
-                        bucket[SLOTS + slot * REST + LOW].load(std::sync::atomic::Ordering::Relaxed) == low
-                    })
-                {
-                    return Some(home * SLOTS + slot);
-                }
-            }
-        }
-        None
+        self.space.search(self.start(array), self.buckets(array), tag, low)
     }
 
     /// A vacant slot for this tag, in the emptier of its buckets.
@@ -135,31 +109,6 @@ impl Shard<'_> {
         rule.entry_of(&mut Doubles(numbers.into_iter())).unwrap_or_default()
     }
 
-    /// A state of a few numbers, in its slot.
-    #[inline]
-    pub(super) fn small<S: Stored>(&self, slot: usize) -> Option<S> {
-        let at = self.rest_at(Array::Own, slot) + NUMBERS;
-        let numbers =
-            self.space.part[at..at + INLINE].iter().map(|word| word.load(std::sync::atomic::Ordering::Relaxed));
-        S::read(&mut Doubles(numbers.take_while(|word| *word != NONE).map(f64::from_bits)))
-    }
-
-    /// Writes a state of a few numbers to its slot.
-    #[inline]
-    pub(super) fn write_small<S: Stored>(&self, slot: usize, state: &S, drain: Drain) {
-        let at = self.rest_at(Array::Own, slot);
-        let mut numbers = Few::default();
-        state.write(&mut numbers);
-        self.put_all(Self::entry_words(at, numbers.0, drain));
-        self.commit();
-    }
-
-    /// The words of an entry behind its fingerprint, each with its place.
-    #[inline]
-    fn entry_words(at: usize, [first, second, third]: [u64; INLINE], drain: Drain) -> [(usize, u64); INLINE + 1] {
-        [(at + DRAIN, drain.to_word()), (at + NUMBERS, first), (at + NUMBERS + 1, second), (at + NUMBERS + 2, third)]
-    }
-
     /// Writes an entry to its slot.
     pub(super) fn write(&self, array: Array, slot: usize, entry: &Entry, drain: Drain) {
         let mut numbers: InlineVec<f64> = InlineVec::new();
@@ -179,7 +128,7 @@ impl Shard<'_> {
         } else {
             words.iter_mut().zip(numbers).for_each(|(word, number)| *word = number.to_bits());
         }
-        self.put_all(Self::entry_words(at, words, drain));
+        self.put_all(entry_words(at, words, drain));
         if let Some((first, count)) = old {
             lists::free(self, first, count);
         }
@@ -216,7 +165,7 @@ impl Shard<'_> {
 
     /// Drops drained entries from a stretch of the part; the longer ago the last sweep, the longer the stretch.
     #[inline]
-    pub(super) fn sweep(&self) {
+    pub(super) fn sweep_if_due(&self) {
         if self.now >= self.get(part::SWEPT_AT) + 1000 {
             self.sweep_some();
         }
@@ -299,50 +248,36 @@ impl Shard<'_> {
         dropped
     }
 
-    /// The state of one check of a few numbers, and what became of it; see the store in memory.
-    #[inline]
-    pub(super) fn keep_small<R: Algorithm<State: Small + Stored>>(
-        &mut self,
+    /// Takes a slot for a new entry, if there is room.
+    pub(super) fn new_slot(&self, fingerprint: Fingerprint) -> Option<usize> {
+        if self.get(part::LEN) >= self.plan.own as u64 {
+            return None;
+        }
+        let tag = tag_of(fingerprint);
+        let slot = self.vacancy(Array::Own, tag)?;
+        self.occupy(Array::Own, slot, tag, low_of(fingerprint));
+        Some(slot)
+    }
+
+    /// Keeps an entry that a wrong clock had left in the future; this is the state as it was brought to now.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mend_small<R: Algorithm<State: Small + Stored>>(
+        &self,
         algorithm: &R,
-        place: Place,
-        fingerprint: Fingerprint,
+        slot: usize,
         state: &R::State,
         moment: Moment,
-    ) -> bool {
-        let is_empty = algorithm.is_empty(state, moment.now);
-        let slot = match place {
-            Ok(slot) if is_empty => {
-                self.vacate(Array::Own, slot);
-                return true;
-            }
-            Ok(slot) => slot,
-            Err(_) if is_empty => return true,
-            Err(_) if !self.reserve(fingerprint) => return false,
-            Err(_) => match self.find(fingerprint) {
-                Ok(slot) => slot,
-                Err(_) => return false,
-            },
+    ) {
+        let mended = self.space.small::<R::State>(slot).and_then(|before| algorithm.mended(&before, moment.now));
+        let drain = if algorithm.is_empty(state, moment.now) {
+            self.drain(Array::Own, slot)
+        } else {
+            Drain::new(algorithm.drains(state, moment.now), moment.timeline)
         };
-        self.write_small(slot, state, Drain::new(algorithm.drains(state, moment.now), moment.timeline));
-        true
-    }
-}
-
-/// The numbers of a small state.
-struct Few([u64; INLINE], usize);
-
-impl Default for Few {
-    fn default() -> Self {
-        Self([NONE; INLINE], 0)
-    }
-}
-
-impl Extend<f64> for Few {
-    #[inline]
-    fn extend<T: IntoIterator<Item = f64>>(&mut self, numbers: T) {
-        for number in numbers {
-            self.0[self.1] = number.to_bits();
-            self.1 += 1;
+        match mended.map_or(Entry::Absent, |mended| mended.into_entry(Small::into_entry)) {
+            Entry::Absent => self.vacate(Array::Own, slot),
+            mended => self.write(Array::Own, slot, &mended, drain),
         }
     }
 }

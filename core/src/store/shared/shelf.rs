@@ -66,15 +66,7 @@ impl Shelf for Shard<'_> {
     }
 
     fn reserve(&mut self, fingerprint: Fingerprint) -> bool {
-        if self.get(part::LEN) >= self.plan.own as u64 {
-            return false;
-        }
-        let tag = tag_of(fingerprint);
-        match self.vacancy(Array::Own, tag) {
-            Some(slot) => self.occupy(Array::Own, slot, tag, low_of(fingerprint)),
-            None => return false,
-        }
-        true
+        self.new_slot(fingerprint).is_some()
     }
 
     fn release(&mut self, fingerprint: Fingerprint) {

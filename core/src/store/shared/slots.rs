@@ -1,0 +1,110 @@
+//! The slots of a part, as the short way of a decision looks them up, reads and writes them.
+//!
+//! All of it is of the words by value. What a call has in registers stays there; a part behind a reference is read from
+//! memory again after each word that is written.
+
+use std::sync::atomic::Ordering;
+
+use super::lock::Words as _;
+use super::locked::Space;
+use super::plan::{BUCKET, REST, SLOTS, part};
+use crate::algorithm::{Doubles, Stored};
+use crate::store::memory::Drain;
+
+/// In place of a number that an entry does not have.
+pub(super) const NONE: u64 = u64::MAX;
+/// The words behind the tag of a slot.
+pub(super) const LOW: usize = 0;
+pub(super) const DRAIN: usize = 1;
+pub(super) const NUMBERS: usize = 2;
+pub(super) const INLINE: usize = REST - NUMBERS;
+
+/// The place of a slot's tag in the array that starts there.
+#[inline]
+pub(super) fn tag_at(start: usize, slot: usize) -> usize {
+    start + slot / SLOTS * BUCKET + slot % SLOTS
+}
+
+/// The place of a slot's other words in the array that starts there.
+#[inline]
+pub(super) fn rest_at(start: usize, slot: usize) -> usize {
+    start + slot / SLOTS * BUCKET + SLOTS + slot % SLOTS * REST
+}
+
+/// The two buckets of a tag, of so many; small numbers of them may coincide.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "the high half of a product is below the number of buckets")]
+pub(super) fn homes(buckets: usize, tag: u64) -> [usize; 2] {
+    let spread = |tag: u64| ((u128::from(tag) * buckets as u128) >> 64) as usize;
+    [spread(tag), spread(tag.rotate_left(32).wrapping_mul(0x9e37_79b9_7f4a_7c15))]
+}
+
+/// The words of an entry behind its fingerprint, each with its place.
+#[inline]
+pub(super) fn entry_words(
+    at: usize,
+    [first, second, third]: [u64; INLINE],
+    drain: Drain,
+) -> [(usize, u64); INLINE + 1] {
+    [(at + DRAIN, drain.to_word()), (at + NUMBERS, first), (at + NUMBERS + 1, second), (at + NUMBERS + 2, third)]
+}
+
+#[expect(clippy::inline_always, reason = "so that the part stays in registers")]
+impl Space<'_> {
+    /// The slot of this tag in the array that starts there, and of this low half if one is given.
+    #[inline(always)]
+    pub(super) fn search(self, start: usize, buckets: usize, tag: u64, low: Option<u64>) -> Option<usize> {
+        let [first, second] = homes(buckets, tag);
+        self.look(start, first, tag, low).or_else(|| self.look(start, second, tag, low))
+    }
+
+    /// The same in one bucket.
+    #[inline(always)]
+    fn look(self, start: usize, home: usize, tag: u64, low: Option<u64>) -> Option<usize> {
+        let start = start + home * BUCKET;
+        let bucket = &self.part[start..start + BUCKET];
+        for slot in 0..SLOTS {
+            let word = |at: usize| bucket[at].load(Ordering::Relaxed);
+            if word(slot) == tag && low.is_none_or(|low| word(SLOTS + slot * REST + LOW) == low) {
+                return Some(home * SLOTS + slot);
+            }
+        }
+        None
+    }
+
+    /// A state of a few numbers, in its slot.
+    #[inline(always)]
+    pub(super) fn small<S: Stored>(self, slot: usize) -> Option<S> {
+        let at = rest_at(part::SLOTS, slot) + NUMBERS;
+        let numbers = self.part[at..at + INLINE].iter().map(|word| word.load(Ordering::Relaxed));
+        S::read(&mut Doubles(numbers.take_while(|word| *word != NONE).map(f64::from_bits)))
+    }
+
+    /// Writes a state of a few numbers to its slot.
+    #[inline(always)]
+    pub(super) fn write_small<S: Stored>(self, slot: usize, state: &S, drain: Drain) {
+        let mut numbers = Few::default();
+        state.write(&mut numbers);
+        self.put_all(entry_words(rest_at(part::SLOTS, slot), numbers.0, drain));
+        self.commit();
+    }
+}
+
+/// The numbers of a small state.
+struct Few([u64; INLINE], usize);
+
+impl Default for Few {
+    fn default() -> Self {
+        Self([NONE; INLINE], 0)
+    }
+}
+
+impl Extend<f64> for Few {
+    #[inline]
+    fn extend<T: IntoIterator<Item = f64>>(&mut self, numbers: T) {
+        for number in numbers {
+            self.0[self.1] = number.to_bits();
+            self.1 += 1;
+        }
+    }
+}
