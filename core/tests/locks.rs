@@ -39,6 +39,15 @@ impl Table {
         Arc::new(Self { words, has_ended: AtomicBool::new(false) })
     }
 
+    /// The same word of this table as the one of another.
+    fn of(&self, place: usize) -> &AtomicU64 {
+        &self.words[place]
+    }
+
+    fn place_of(&self, word: &AtomicU64) -> usize {
+        self.words.iter().position(|one| std::ptr::eq(one, word)).expect("a word of this table")
+    }
+
     fn both(&self) -> [u64; 2] {
         [self.get(WORDS), self.get(WORDS + 1)]
     }
@@ -59,11 +68,15 @@ struct Mortal {
 
 impl Words for Mortal {
     fn word(&self, at: usize) -> &AtomicU64 {
+        self.table.word(at)
+    }
+
+    fn touch<'a>(&'a self, word: &'a AtomicU64) -> &'a AtomicU64 {
         match self.left.get() {
-            0 => self.nowhere.word(at),
+            0 => self.nowhere.of(self.table.place_of(word)),
             left => {
                 self.left.set(left - 1);
-                self.table.word(at)
+                word
             }
         }
     }

@@ -188,9 +188,20 @@ impl Limit {
     #[inline]
     #[cfg(all(feature = "shm", target_os = "linux"))]
     pub(crate) fn shared_fingerprint(&self, table: u128, make: impl Fn(&str, Shape) -> Fingerprint) -> Fingerprint {
-        let fresh = || make(&self.0.key, self.0.rules.shape());
-        let (known, fingerprint) = *self.0.shared.get_or_init(|| (table, fresh()));
-        if known == table { fingerprint } else { fresh() }
+        match self.0.shared.get() {
+            Some((known, fingerprint)) if *known == table => *fingerprint,
+            _ => self.new_shared_fingerprint(table, make),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[cfg(all(feature = "shm", target_os = "linux"))]
+    fn new_shared_fingerprint(&self, table: u128, make: impl Fn(&str, Shape) -> Fingerprint) -> Fingerprint {
+        let fingerprint = make(&self.0.key, self.0.rules.shape());
+        // The first table's is remembered.
+        self.0.shared.get_or_init(|| (table, fingerprint));
+        fingerprint
     }
 
     /// The shape of the first rule's entry.

@@ -15,7 +15,7 @@ const BACKED_AT_ONCE: usize = 1024;
 
 /// The place of a block; numbers of blocks count from 1, so that 0 is none.
 fn at(shard: &Shard<'_>, block: usize) -> usize {
-    shard.space.part.len() + (block - 1) * BLOCK
+    shard.plan.part_words + (block - 1) * BLOCK
 }
 
 fn next(shard: &Shard<'_>, block: usize) -> usize {

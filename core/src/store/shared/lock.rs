@@ -25,11 +25,18 @@ pub(super) const WORDS: usize = JOURNAL + 2 * MOST;
 
 /// The words that are changed under a lock, which is at the front of them.
 pub(super) trait Words {
+    /// The word at a place, to be touched.
     fn word(&self, at: usize) -> &AtomicU64;
+
+    /// A word, right before it is looked at or changed: here a test ends the process.
+    #[inline]
+    fn touch<'a>(&'a self, word: &'a AtomicU64) -> &'a AtomicU64 {
+        word
+    }
 
     #[inline]
     fn get(&self, at: usize) -> u64 {
-        self.word(at).load(Ordering::Relaxed)
+        self.touch(self.word(at)).load(Ordering::Relaxed)
     }
 
     /// A word that is a place or a count.
@@ -41,21 +48,21 @@ pub(super) trait Words {
     /// Changes a word that no reader depends on yet, or any more.
     #[inline]
     fn set(&self, at: usize, value: u64) {
-        self.word(at).store(value, Ordering::Relaxed);
+        self.touch(self.word(at)).store(value, Ordering::Relaxed);
     }
 
     /// Changes a word, once its old value is noted.
     #[inline]
     fn put(&self, at: usize, value: u64) {
-        self.put_all([(at, value)]);
+        self.put_all([(at, self.word(at), value)]);
     }
 
-    /// Changes words, once the old values of all that differ are noted.
+    /// Changes words, each with its place, once the old values of all that differ are noted.
     #[inline]
-    fn put_all<const COUNT: usize>(&self, changes: [(usize, u64); COUNT]) {
+    fn put_all<const COUNT: usize>(&self, changes: [(usize, &AtomicU64, u64); COUNT]) {
         let mut noted = self.index(NOTED);
-        for (at, value) in changes {
-            let old = self.get(at);
+        for (at, word, value) in changes {
+            let old = self.touch(word).load(Ordering::Relaxed);
             if old != value {
                 debug_assert!(noted < MOST, "each change is committed before there are more");
                 self.set(JOURNAL + 2 * noted, at as u64);
@@ -66,8 +73,8 @@ pub(super) trait Words {
         compiler_fence(Ordering::SeqCst);
         self.set(NOTED, noted as u64);
         compiler_fence(Ordering::SeqCst);
-        for (at, value) in changes {
-            self.set(at, value);
+        for (_, word, value) in changes {
+            self.touch(word).store(value, Ordering::Relaxed);
         }
     }
 
@@ -92,7 +99,7 @@ pub(super) trait Words {
     /// Takes the lock for `me`; on error, its owner is alive and did not release it in time.
     #[inline]
     fn lock<W: Wait>(&self, me: u64, wait: impl FnOnce() -> W) -> Result<(), Owner> {
-        if self.word(LOCK).compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if self.touch(self.word(LOCK)).compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.lock_later(me, wait)?;
         }
         self.set(TURNS, self.get(TURNS).wrapping_add(1));
@@ -107,7 +114,7 @@ pub(super) trait Words {
             // No exchange while it is taken: one that fails takes the words out of the cache of the owner's processor.
             let mut number = self.get(LOCK);
             if number == 0 {
-                match self.word(LOCK).compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed) {
+                match self.touch(self.word(LOCK)).compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed) {
                     Ok(_) => return Ok(()),
                     Err(other) => number = other,
                 }
@@ -116,7 +123,8 @@ pub(super) trait Words {
             match wait.pause(owner) {
                 Pause::Over => {}
                 Pause::OwnerEnded => {
-                    let taken = self.word(LOCK).compare_exchange(number, me, Ordering::Acquire, Ordering::Relaxed);
+                    let taken =
+                        self.touch(self.word(LOCK)).compare_exchange(number, me, Ordering::Acquire, Ordering::Relaxed);
                     if taken.is_ok() {
                         self.roll_back();
                         return Ok(());
@@ -133,7 +141,7 @@ pub(super) trait Words {
         if self.get(NOTED) > 0 {
             self.roll_back();
         }
-        self.word(LOCK).store(0, Ordering::Release);
+        self.touch(self.word(LOCK)).store(0, Ordering::Release);
     }
 }
 

@@ -3,25 +3,44 @@
 use std::sync::atomic::AtomicU64;
 
 use super::lock::Words;
-use super::plan::Plan;
+use super::plan::{Plan, part};
 use crate::time::Micros;
 
 /// The words of a part, and its blocks, whose places count on from those of the part.
 #[derive(Clone, Copy)]
 pub(super) struct Space<'a> {
-    pub(super) part: &'a [AtomicU64],
+    /// The words before the slots. Most that a call touches are here, at places that the compiler knows to be.
+    pub(super) front: &'a [AtomicU64; part::SLOTS],
+    pub(super) slots: &'a [AtomicU64],
     pub(super) blocks: &'a [AtomicU64],
+}
+
+impl<'a> Space<'a> {
+    /// Of the words of a part, and of its blocks.
+    #[inline]
+    pub(super) fn new(part: &'a [AtomicU64], blocks: &'a [AtomicU64]) -> Self {
+        let (front, slots) = part.split_at(part::SLOTS);
+        Self { front: &front.as_chunks().0[0], slots, blocks }
+    }
 }
 
 impl Words for Space<'_> {
     #[inline]
     fn word(&self, at: usize) -> &AtomicU64 {
-        #[cfg(test)]
-        super::steps::step();
-        match self.part.get(at) {
-            Some(word) => word,
-            None => &self.blocks[at - self.part.len()],
+        if let Some(word) = self.front.get(at) {
+            return word;
         }
+        let at = at - part::SLOTS;
+        match self.slots.get(at) {
+            Some(word) => word,
+            None => &self.blocks[at - self.slots.len()],
+        }
+    }
+
+    #[cfg(test)]
+    fn touch<'a>(&'a self, word: &'a AtomicU64) -> &'a AtomicU64 {
+        super::steps::step();
+        word
     }
 }
 
@@ -39,6 +58,11 @@ impl Words for Shard<'_> {
     #[inline]
     fn word(&self, at: usize) -> &AtomicU64 {
         self.space.word(at)
+    }
+
+    #[inline]
+    fn touch<'a>(&'a self, word: &'a AtomicU64) -> &'a AtomicU64 {
+        self.space.touch(word)
     }
 }
 

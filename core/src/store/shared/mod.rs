@@ -178,10 +178,7 @@ impl Table {
     fn space(&self, shard: usize) -> Space<'_> {
         let (part, blocks) = (self.plan.part_at(shard), self.plan.blocks_at(shard));
         let words = self.words();
-        Space {
-            part: &words[part..part + self.plan.part_words],
-            blocks: &words[blocks..blocks + self.plan.blocks * BLOCK],
-        }
+        Space::new(&words[part..part + self.plan.part_words], &words[blocks..blocks + self.plan.blocks * BLOCK])
     }
 
     /// Locks a part, for a call that waits at most so long; whoever has locked it makes a [`Shard`] of it at once, which
@@ -222,7 +219,7 @@ impl Table {
             shard.note_given();
         }
         shard.sweep_if_due();
-        let found = space.search(part::SLOTS, self.plan.buckets, tag_of(fingerprint), Some(low_of(fingerprint)));
+        let found = space.search(0, self.plan.buckets, tag_of(fingerprint), Some(low_of(fingerprint)));
         let place = found.ok_or(0);
         if place.is_err() && shard.is_shared() {
             return Err(Short::Crowded);

@@ -234,12 +234,10 @@ fn read_header(file: &mut File, len: u64, boot: [u64; 2]) -> Result<Option<Plan>
         return Err("its table was made by a process of another architecture: use one in all processes".to_owned());
     }
     if words[header::CANARY..header::CANARY + 2] != canary(&words) {
-        return Err(
-            "its table was made by a process that hashes in another way, as one does that was compiled with another \
-                    version of a library or for other processors: use one build in all processes, or stop them and \
-                    remove the file"
-                .to_owned(),
-        );
+        let why = "its table was made by a process that hashes in another way, because it was compiled with another \
+                   version of a library or for other processors: use one build in all processes, or stop them and \
+                   remove the file";
+        return Err(why.to_owned());
     }
     let entries = usize::try_from(words[header::ENTRIES]).map_err(|_| foreign())?;
     let plan = (1..=MOST_ENTRIES).contains(&entries).then(|| Plan::of(entries));
@@ -342,6 +340,7 @@ fn keys_of(word: impl Fn(usize) -> u64) -> Keys {
 }
 
 /// The canary of a header.
+#[allow(clippy::cast_possible_truncation, reason = "its halves")]
 fn canary(words: &[u64]) -> [u64; 2] {
     let canary = Secrets::of_keys(keys_of(|at| words[at])).canary();
     [(canary >> 64) as u64, canary as u64]

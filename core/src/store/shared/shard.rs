@@ -7,7 +7,7 @@ use super::lists;
 use super::lock::Words;
 use super::locked::Shard;
 use super::plan::{BUCKET, REST, SLOTS, part};
-use super::slots::{self, DRAIN, INLINE, LOW, NONE, NUMBERS, entry_words};
+use super::slots::{self, DRAIN, INLINE, LOW, NONE, NUMBERS};
 use crate::algorithm::{Algorithm, Doubles, Entry, Rule, Small, Stored};
 use crate::fingerprint::Fingerprint;
 use crate::inline_vec::InlineVec;
@@ -23,10 +23,11 @@ pub(super) enum Array {
 /// The first number is that of the first block, and the second the count of numbers there.
 const ASIDE: u64 = 1 << 63;
 impl Shard<'_> {
+    /// The place of an array among the slots.
     fn start(&self, array: Array) -> usize {
         match array {
-            Array::Own => part::SLOTS,
-            Array::Lanes => part::SLOTS + self.plan.buckets * BUCKET,
+            Array::Own => 0,
+            Array::Lanes => self.plan.buckets * BUCKET,
         }
     }
 
@@ -38,11 +39,11 @@ impl Shard<'_> {
     }
 
     fn tag_at(&self, array: Array, slot: usize) -> usize {
-        slots::tag_at(self.start(array), slot)
+        part::SLOTS + self.start(array) + slots::tag_at(slot)
     }
 
     fn rest_at(&self, array: Array, slot: usize) -> usize {
-        slots::rest_at(self.start(array), slot)
+        part::SLOTS + self.start(array) + slots::rest_at(slot)
     }
 
     pub(super) fn tag(&self, array: Array, slot: usize) -> u64 {
@@ -113,7 +114,6 @@ impl Shard<'_> {
     pub(super) fn write(&self, array: Array, slot: usize, entry: &Entry, drain: Drain) {
         let mut numbers: InlineVec<f64> = InlineVec::new();
         entry.write(&mut numbers);
-        let at = self.rest_at(array, slot);
         let old = self.list(array, slot);
         let mut words = [NONE; INLINE];
         if numbers.len() > INLINE {
@@ -128,7 +128,7 @@ impl Shard<'_> {
         } else {
             words.iter_mut().zip(numbers).for_each(|(word, number)| *word = number.to_bits());
         }
-        self.put_all(entry_words(at, words, drain));
+        self.space.put_entry(self.start(array) + slots::rest_at(slot), words, drain);
         if let Some((first, count)) = old {
             lists::free(self, first, count);
         }

@@ -3,7 +3,7 @@
 //! All of it is of the words by value. What a call has in registers stays there; a part behind a reference is read from
 //! memory again after each word that is written.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::lock::Words as _;
 use super::locked::Space;
@@ -19,16 +19,16 @@ pub(super) const DRAIN: usize = 1;
 pub(super) const NUMBERS: usize = 2;
 pub(super) const INLINE: usize = REST - NUMBERS;
 
-/// The place of a slot's tag in the array that starts there.
+/// The place of a slot's tag, behind the start of its array.
 #[inline]
-pub(super) fn tag_at(start: usize, slot: usize) -> usize {
-    start + slot / SLOTS * BUCKET + slot % SLOTS
+pub(super) fn tag_at(slot: usize) -> usize {
+    slot / SLOTS * BUCKET + slot % SLOTS
 }
 
-/// The place of a slot's other words in the array that starts there.
+/// The place of a slot's other words, behind the start of its array.
 #[inline]
-pub(super) fn rest_at(start: usize, slot: usize) -> usize {
-    start + slot / SLOTS * BUCKET + SLOTS + slot % SLOTS * REST
+pub(super) fn rest_at(slot: usize) -> usize {
+    slot / SLOTS * BUCKET + SLOTS + slot % SLOTS * REST
 }
 
 /// The two buckets of a tag, of so many; small numbers of them may coincide.
@@ -39,19 +39,9 @@ pub(super) fn homes(buckets: usize, tag: u64) -> [usize; 2] {
     [spread(tag), spread(tag.rotate_left(32).wrapping_mul(0x9e37_79b9_7f4a_7c15))]
 }
 
-/// The words of an entry behind its fingerprint, each with its place.
-#[inline]
-pub(super) fn entry_words(
-    at: usize,
-    [first, second, third]: [u64; INLINE],
-    drain: Drain,
-) -> [(usize, u64); INLINE + 1] {
-    [(at + DRAIN, drain.to_word()), (at + NUMBERS, first), (at + NUMBERS + 1, second), (at + NUMBERS + 2, third)]
-}
-
 #[expect(clippy::inline_always, reason = "so that the part stays in registers")]
 impl Space<'_> {
-    /// The slot of this tag in the array that starts there, and of this low half if one is given.
+    /// The slot of this tag in the array that starts there among the slots, and of this low half if one is given.
     #[inline(always)]
     pub(super) fn search(self, start: usize, buckets: usize, tag: u64, low: Option<u64>) -> Option<usize> {
         let [first, second] = homes(buckets, tag);
@@ -62,7 +52,7 @@ impl Space<'_> {
     #[inline(always)]
     fn look(self, start: usize, home: usize, tag: u64, low: Option<u64>) -> Option<usize> {
         let start = start + home * BUCKET;
-        let bucket = &self.part[start..start + BUCKET];
+        let bucket = &self.slots[start..start + BUCKET];
         for slot in 0..SLOTS {
             let word = |at: usize| bucket[at].load(Ordering::Relaxed);
             if word(slot) == tag && low.is_none_or(|low| word(SLOTS + slot * REST + LOW) == low) {
@@ -72,11 +62,16 @@ impl Space<'_> {
         None
     }
 
+    /// The words behind the tag of the slot at this place among the slots.
+    #[inline(always)]
+    fn rest(&self, at: usize) -> &[AtomicU64; REST] {
+        &self.slots[at..at + REST].as_chunks().0[0]
+    }
+
     /// A state of a few numbers, in its slot.
     #[inline(always)]
     pub(super) fn small<S: Stored>(self, slot: usize) -> Option<S> {
-        let at = rest_at(part::SLOTS, slot) + NUMBERS;
-        let numbers = self.part[at..at + INLINE].iter().map(|word| word.load(Ordering::Relaxed));
+        let numbers = self.rest(rest_at(slot))[NUMBERS..].iter().map(|word| word.load(Ordering::Relaxed));
         S::read(&mut Doubles(numbers.take_while(|word| *word != NONE).map(f64::from_bits)))
     }
 
@@ -85,8 +80,21 @@ impl Space<'_> {
     pub(super) fn write_small<S: Stored>(self, slot: usize, state: &S, drain: Drain) {
         let mut numbers = Few::default();
         state.write(&mut numbers);
-        self.put_all(entry_words(rest_at(part::SLOTS, slot), numbers.0, drain));
+        self.put_entry(rest_at(slot), numbers.0, drain);
         self.commit();
+    }
+
+    /// Changes the words of the slot at this place among the slots, those behind its fingerprint.
+    #[inline(always)]
+    pub(super) fn put_entry(self, at: usize, [first, second, third]: [u64; INLINE], drain: Drain) {
+        let words = self.rest(at);
+        let change = |word: usize, value| (part::SLOTS + at + word, &words[word], value);
+        self.put_all([
+            change(DRAIN, drain.to_word()),
+            change(NUMBERS, first),
+            change(NUMBERS + 1, second),
+            change(NUMBERS + 2, third),
+        ]);
     }
 }
 
