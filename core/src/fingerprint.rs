@@ -95,7 +95,7 @@ fn half(keys: &RandomState, text: &str) -> u64 {
 }
 
 /// Random words for the keys of all parts: of each its high half, then its low one.
-#[cfg(all(feature = "shm", target_os = "linux"))]
+#[cfg(any(test, all(feature = "shm", target_os = "linux")))]
 pub(crate) type Keys = [[[u64; 4]; 2]; 4];
 
 /// The keys by which names become fingerprints.
@@ -118,7 +118,7 @@ impl Secrets {
     }
 
     /// The same for everyone who knows these words and hashes alike.
-    #[cfg(all(feature = "shm", target_os = "linux"))]
+    #[cfg(any(test, all(feature = "shm", target_os = "linux")))]
     pub(crate) fn of_keys(keys: Keys) -> Self {
         let state = |[first, second, third, fourth]: [u64; 4]| RandomState::with_seeds(first, second, third, fourth);
         Self::new(keys.map(|[high, low]| Hasher { high: state(high), low: state(low) }))
@@ -149,7 +149,7 @@ impl Secrets {
 
     /// Equal for all who hash alike under these keys. The hash of a text depends on the library, and on the instructions
     /// that it was compiled for; and there is a way of its own for short texts, for longer ones and for long ones.
-    #[cfg(all(feature = "shm", target_os = "linux"))]
+    #[cfg(any(test, all(feature = "shm", target_os = "linux")))]
     pub(crate) fn canary(&self) -> u128 {
         const TEXT: &str = "a text that is longer than all that is hashed at once, and so longer than 64 bytes";
         let texts = (0..=TEXT.len()).filter_map(|end| TEXT.get(..end));
@@ -163,7 +163,7 @@ fn secrets() -> &'static Secrets {
     SECRETS.get_or_init(|| Secrets::new([(); 4].map(|()| Hasher::random())))
 }
 
-#[cfg(all(test, feature = "shm", target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -1,10 +1,13 @@
 //! Decisions in memory that the processes of a host share.
 
+mod unasked;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 
+use self::unasked::Unasked;
 use super::checks;
 use super::memory::Local;
 use super::several::{self, Entries, Unmade, compiled, refusal};
@@ -369,47 +372,5 @@ impl Entries for Shared {
 
     fn remove(&self, entries: &[Fingerprint], _now: Option<Micros>) -> Result<(), Error> {
         Ok(self.table.remove(entries, self.patience).map_err(|failure| self.error(failure))?)
-    }
-}
-
-/// In place of a table that does not decide: the same answer for each check.
-struct Unasked<'a> {
-    table: &'a Shared,
-    words: fn(&Rule) -> LimitInfo,
-}
-
-impl Entries for Unasked<'_> {
-    fn of_limit(&self, limit: &Limit) -> Fingerprint {
-        self.table.of_limit(limit)
-    }
-
-    fn of_actor(&self, actor: &str) -> Fingerprint {
-        self.table.of_actor(actor)
-    }
-
-    fn of_shape(&self, shape: Shape) -> Fingerprint {
-        self.table.of_shape(shape)
-    }
-
-    fn of_block(&self, entry: Fingerprint) -> Fingerprint {
-        self.table.of_block(entry)
-    }
-
-    fn now(&self, given: Option<Micros>) -> Micros {
-        self.table.now(given)
-    }
-
-    fn decide(
-        &self,
-        _entries: &[Fingerprint],
-        parts: &[Part<&Rule>],
-        _actor_of: &dyn Fn(usize) -> Fingerprint,
-        (verb, _): (Verb, Option<Micros>),
-    ) -> Result<Vec<LimitInfo>, Unmade> {
-        Ok(parts.iter().map(|part| (self.words)(part.rule).granting(verb.grants(part.cost))).collect())
-    }
-
-    fn remove(&self, _entries: &[Fingerprint], _now: Option<Micros>) -> Result<(), Error> {
-        Ok(())
     }
 }
