@@ -125,6 +125,17 @@ impl Checks {
         }
     }
 
+    /// Asks the engine about their limits, whoever their actors are: to read an actor's text takes longer than that.
+    pub(crate) fn of_limits<T>(&self, ask: impl FnOnce(&[Check<'_>]) -> T) -> T {
+        fn of_limit(check: &OwnedCheck) -> Check<'_> {
+            Check::new(&check.limit.get().0, "")
+        }
+        match self {
+            Self::One(check) => ask(&[of_limit(check)]),
+            Self::Several(checks) => ask(&checks.iter().map(of_limit).collect::<Vec<_>>()),
+        }
+    }
+
     /// The key that an error about the call itself names.
     pub(crate) fn first_key(&self) -> &str {
         self.all().first().map_or("", |check| check.limit.get().0.key())

@@ -24,11 +24,20 @@ pub(crate) struct Renewals {
 pub(crate) type Place = (Micros, u64);
 
 struct Calls {
-    /// Objects with a method ``_due``.
+    /// Objects with a method ``_due``, but for the latest.
     due: BTreeMap<Place, Py<PyAny>>,
+    /// The latest of them, which is often taken back before there is another one: then no tree is built.
+    latest: Option<(Place, Py<PyAny>)>,
     /// The instant at which ``run`` is called at the latest.
     wakes: Micros,
     last: u64,
+}
+
+impl Calls {
+    fn in_order(&mut self) -> &mut BTreeMap<Place, Py<PyAny>> {
+        self.due.extend(self.latest.take());
+        &mut self.due
+    }
 }
 
 #[pymethods]
@@ -36,7 +45,7 @@ impl Renewals {
     #[new]
     #[pyo3(signature = (wake, /))]
     fn new(wake: Py<PyAny>) -> Self {
-        Self { calls: Mutex::new(Calls { due: BTreeMap::new(), wakes: Micros::MAX, last: 0 }), wake }
+        Self { calls: Mutex::new(Calls { due: BTreeMap::new(), latest: None, wakes: Micros::MAX, last: 0 }), wake }
     }
 
     /// Call ``_due`` of this object once, after so many seconds; returns its place.
@@ -66,7 +75,7 @@ impl Renewals {
             }
         }
         let mut calls = self.calls();
-        let first = calls.due.first_key_value().map(|(place, _)| place.0);
+        let first = calls.in_order().first_key_value().map(|(place, _)| place.0);
         calls.wakes = first.unwrap_or(Micros::MAX);
         first.map(seconds_until)
     }
@@ -75,7 +84,7 @@ impl Renewals {
     fn clear(&self) {
         let mut calls = self.calls();
         calls.wakes = Micros::MAX;
-        let gone = std::mem::take(&mut calls.due);
+        let gone = std::mem::take(calls.in_order());
         drop(calls);
         drop(gone);
     }
@@ -83,7 +92,8 @@ impl Renewals {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.wake)?;
         let Ok(calls) = self.calls.try_lock() else { return Ok(()) };
-        calls.due.values().try_for_each(|what| visit.call(what))
+        let latest = calls.latest.iter().map(|(_, what)| what);
+        calls.due.values().chain(latest).try_for_each(|what| visit.call(what))
     }
 }
 
@@ -93,7 +103,9 @@ impl Renewals {
         let mut calls = self.calls();
         calls.last += 1;
         let place = (due, calls.last);
-        calls.due.insert(place, what);
+        if let Some((place, what)) = calls.latest.replace((place, what)) {
+            calls.due.insert(place, what);
+        }
         let is_first = due < calls.wakes;
         if is_first {
             calls.wakes = due;
@@ -107,12 +119,16 @@ impl Renewals {
 
     /// Takes a call back. What was to be called is dropped by the caller, under no lock.
     pub(crate) fn remove(&self, place: Place) -> Option<Py<PyAny>> {
-        self.calls().due.remove(&place)
+        let mut calls = self.calls();
+        match calls.latest.take_if(|(latest, _)| *latest == place) {
+            Some((_, what)) => Some(what),
+            None => calls.due.remove(&place),
+        }
     }
 
     fn take(&self, now: Micros) -> Option<Py<PyAny>> {
         let mut calls = self.calls();
-        let first = calls.due.first_entry()?;
+        let first = calls.in_order().first_entry()?;
         if first.key().0 <= now { Some(first.remove()) } else { None }
     }
 

@@ -132,10 +132,9 @@ class _TrioTimer:
 
 
 class _Latest(threading.local):
-    """The loop that ran last in this thread, and its renewals."""
+    """The loop that ran last in this thread, and its renewals: together, because a look into a thread takes long."""
 
-    loop: Any = None
-    renewals: _Renewals
+    seen: tuple[Any, _Renewals | None] = (None, None)
 
 
 _latest = _Latest()
@@ -151,10 +150,11 @@ def renewals() -> _Renewals:
         loop = asyncio.get_running_loop()
     else:
         raise RuntimeError("no running event loop")
-    if _latest.loop is not loop:
-        timer = _Timer(loop.call_later if trio is None else functools.partial(_TrioTimer, loop))
-        _latest.loop, _latest.renewals = loop, timer.renewals
-    return _latest.renewals
+    latest, calls = _latest.seen
+    if calls is None or latest is not loop:
+        calls = _Timer(loop.call_later if trio is None else functools.partial(_TrioTimer, loop)).renewals
+        _latest.seen = loop, calls
+    return calls
 
 
 class _Rest:

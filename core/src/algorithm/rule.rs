@@ -59,6 +59,25 @@ macro_rules! with_small {
 }
 pub(crate) use with_small;
 
+/// Calls the algorithm of a rule whose state is lent with the state that the entry holds for it, or does something else.
+macro_rules! with_long {
+    ($rule:expr, $entry:expr, $now:expr, |$algorithm:ident, $state:ident| $question:expr, else $other:expr) => {
+        $crate::algorithm::states!(with_long!($rule, $entry, $now, $algorithm, $state, $question, $other))
+    };
+    ($rule:expr, $entry:expr, $now:expr, $algorithm:ident, $state:ident, $question:expr, $other:expr;
+        small: [$($small:ident $small_name:ident $_small:tt)*]
+        long: [$($long:ident $long_name:ident $_long:tt)*]) => {
+        match $rule {
+            $(Rule::$small(_) => $other,)*
+            $(Rule::$long($algorithm) => {
+                let $state = $entry.$long_name(|| $algorithm.fresh($now));
+                $question
+            })*
+        }
+    };
+}
+pub(crate) use with_long;
+
 macro_rules! rule {
     (; small: [$($small:ident $small_name:ident ($small_rule:ty, $copied:ty, $small_doc:literal))*]
         long: [$($long:ident $long_name:ident ($long_rule:ty, $lent:ty, $long_doc:literal))*]) => {

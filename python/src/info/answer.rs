@@ -31,6 +31,7 @@ use crate::value;
 /// >>> from tidegate import LimitInfo
 /// >>> LimitInfo(blocked=True, reset_ms=1500).headers()["Retry-After"]
 /// '2'
+#[derive(Default)]
 #[pyclass(frozen, weakref, module = "tidegate")]
 pub(crate) struct LimitInfo {
     /// Without the answers of several checks, which are in `several` with their keys.
@@ -183,8 +184,8 @@ impl LimitInfo {
 
     /// The seconds until what its call holds is free again unless it is renewed; `None` where it holds nothing.
     #[getter]
-    fn _lease(&self, py: Python<'_>) -> Option<f64> {
-        self.lease(py).map(|lease| lease.as_secs_f64())
+    fn _lease(&self) -> Option<f64> {
+        self.lease().map(|lease| lease.as_secs_f64())
     }
 
     /// Return all properties by name, for logs and JSON; ``checks`` only if there were several.
@@ -322,8 +323,8 @@ pub(super) type PickleArguments = (Numbers, Option<Py<Limit>>, Option<Py<PyStrin
 
 impl LimitInfo {
     /// The time until what its call holds is free again unless it is renewed; `None` where it holds nothing.
-    pub(crate) fn lease(&self, py: Python<'_>) -> Option<Duration> {
-        self.receipt.as_ref()?.all_checks().with(py, |checks| ffi::shortest_lease(checks))
+    pub(crate) fn lease(&self) -> Option<Duration> {
+        self.receipt.as_ref()?.all_checks().of_limits(ffi::shortest_lease)
     }
 
     /// The actual cost of each check at the end of a hold, of what its caller says of them.

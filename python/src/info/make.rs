@@ -33,13 +33,20 @@ impl LimitInfo {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the way of nearly every call")]
     pub(crate) fn object(py: Python<'_>, receipt: Receipt, info: tidegate::LimitInfo) -> PyResult<Bound<'_, Self>> {
-        match receipt.checks.all() {
-            // Of an observed check alone, the answer is that nothing is limited, beside its own.
-            [_] if info.checks().len() == 1 && !info.checks()[0].is_observed() => {
-                Bound::new(py, Self { info, limit: None, actor: None, several: None, receipt: Some(receipt) })
-            }
-            _ => Bound::new(py, Self::several(py, receipt, &info)?),
+        if is_alone(&receipt, &info) {
+            return Bound::new(py, Self { info, limit: None, actor: None, several: None, receipt: Some(receipt) });
         }
+        Bound::new(py, Self::several(py, receipt, &info)?)
+    }
+
+    /// The same, of which an object is made once somebody asks for it.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as above")]
+    pub(crate) fn of_answer(py: Python<'_>, receipt: Receipt, info: tidegate::LimitInfo) -> PyResult<Self> {
+        if is_alone(&receipt, &info) {
+            return Ok(Self { info, limit: None, actor: None, several: None, receipt: Some(receipt) });
+        }
+        Self::several(py, receipt, &info)
     }
 
     #[inline(never)]
@@ -141,4 +148,9 @@ impl LimitInfo {
         }
         Ok(Self { info, limit, actor, several, receipt: None })
     }
+}
+
+/// Of an observed check alone, the answer is that nothing is limited, beside its own.
+fn is_alone(receipt: &Receipt, info: &tidegate::LimitInfo) -> bool {
+    matches!((receipt.checks.all(), info.checks()), ([_], [one]) if !one.is_observed())
 }

@@ -59,23 +59,44 @@ pub(super) fn checks(limiter: &Limiter, given: &Given<'_, '_>) -> PyResult<Check
     limiter.checks(limit, actor, given.cost, given.factor, given.context)
 }
 
-/// Takes what a hold holds, at once or within `max_wait`.
+/// Takes what a hold holds, at once or within its longest wait.
 pub(crate) fn enter<'py>(caller: &impl Caller, py: Python<'py>, given: &Given<'_, 'py>) -> Answer<'py> {
     let limiter = caller.limiter();
-    let mut checks = checks(limiter, given)?;
-    if !given.costs.is_none() {
-        checks.set_costs(&given.costs.object(py))?;
-    }
-    checks.with(py, |checks| ffi::may_hold(checks)).map_err(limit_error)?;
-    let key = checks.first_key();
-    let max_wait = if given.max_wait.is_none() { Duration::ZERO } else { given.max_wait.max_wait(key)? };
-    let now = limiter.now(py, key, Arg(None))?;
-    let call = if max_wait.is_zero() { Call::Limit } else { Call::Acquire { max_wait } };
+    let taking = Taking::of(limiter, py, given)?;
     // In memory nothing can be given up meanwhile.
-    if call == Call::Limit && !limiter.is_shared() {
+    if taking.call == Call::Limit && !limiter.is_shared() {
+        let Taking { call, checks, now, .. } = taking;
         return caller.call(py, Request { owner: limiter.owner, call, checks, now, purpose: Purpose::Answer });
     }
-    wait(caller, py, call, checks, now, max_wait)
+    taking.wait(caller, py)
+}
+
+/// The call that takes what a hold holds.
+pub(super) struct Taking {
+    pub(super) call: Call,
+    pub(super) checks: Checks,
+    pub(super) now: Option<Micros>,
+    max_wait: Duration,
+}
+
+impl Taking {
+    #[inline(always)]
+    pub(super) fn of(limiter: &Limiter, py: Python<'_>, given: &Given<'_, '_>) -> PyResult<Self> {
+        let mut checks = checks(limiter, given)?;
+        if !given.costs.is_none() {
+            checks.set_costs(&given.costs.object(py))?;
+        }
+        checks.of_limits(ffi::may_hold).map_err(limit_error)?;
+        let key = checks.first_key();
+        let max_wait = if given.max_wait.is_none() { Duration::ZERO } else { given.max_wait.max_wait(key)? };
+        let now = limiter.now(py, key, Arg(None))?;
+        let call = if max_wait.is_zero() { Call::Limit } else { Call::Acquire { max_wait } };
+        Ok(Self { call, checks, now, max_wait })
+    }
+
+    pub(super) fn wait<'py>(self, caller: &impl Caller, py: Python<'py>) -> Answer<'py> {
+        wait(caller, py, self.call, self.checks, self.now, self.max_wait)
+    }
 }
 
 pub(super) fn wait<'py>(

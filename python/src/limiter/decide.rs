@@ -6,11 +6,14 @@ use pyo3::prelude::*;
 use tidegate::acquire::Acquire;
 use tidegate::{Call, Check, Micros};
 
+use super::caller::Taking;
 use super::state::Limiter;
 use super::verbs::Caller;
 use crate::aio::AcquireHandle;
 use crate::errors::{call_error, closed};
 use crate::hub::Hub;
+use crate::info::LimitInfo;
+use crate::receipt::Receipt;
 use crate::request::{Reply, Request};
 use crate::steps::AcquireSteps;
 use crate::{log_queue, signals};
@@ -116,8 +119,24 @@ impl Limiter {
     }
 }
 
+/// Takes in memory what a hold holds.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "an answer that is moved on the way out takes longer than a decision")]
+pub(super) fn take_here(
+    py: Python<'_>,
+    limiter: &Limiter,
+    engine: &tidegate::Limiter,
+    taking: Taking,
+) -> PyResult<LimitInfo> {
+    let Taking { call, checks, now, .. } = taking;
+    match checks.with(py, |checks| decide(engine, checks, call, now)) {
+        Ok(info) => LimitInfo::of_answer(py, Receipt::new(limiter.owner, call, checks), info),
+        Err(error) => Err(call_error(error)),
+    }
+}
+
 #[inline]
-pub(super) fn decide(engine: &tidegate::Limiter, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Reply {
+fn decide(engine: &tidegate::Limiter, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Reply {
     match now {
         None => engine.decide_sync(checks, call),
         Some(now) => engine.decide_sync_at(checks, call, now),

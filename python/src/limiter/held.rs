@@ -8,7 +8,7 @@ use super::caller::{Answer, Given};
 use super::hold::{Arguments, Hold};
 use super::state::Limiter;
 use crate::errors::StoreError;
-use crate::info::LimitInfo;
+use crate::info::{Asked, LimitInfo};
 use crate::renewals::Renewals;
 
 /// Units that a block holds: see ``Limiter.hold``.
@@ -27,9 +27,9 @@ pub(crate) struct Held;
 impl Held {
     /// Hold what the call of this answer took just now.
     #[staticmethod]
-    fn _of<'py>(py: Python<'py>, limiter: Py<Limiter>, info: Bound<'py, LimitInfo>) -> PyResult<Bound<'py, Self>> {
+    fn _of(py: Python<'_>, limiter: Py<Limiter>, info: Py<LimitInfo>) -> PyResult<Bound<'_, Self>> {
         let held = Self::object(py, limiter, None)?;
-        Hold::start(held.as_super(), info, renewals(py)?)?;
+        Hold::start(held.as_super(), Asked::Made(info), renewals(py)?)?;
         Ok(held)
     }
 

@@ -1,33 +1,28 @@
 //! Holds: units of limits of type concurrency, taken for a block, renewed meanwhile and released at its end.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+#![expect(
+    clippy::inline_always,
+    reason = "an answer that is moved from one function to the next takes longer than a lock"
+)]
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use tidegate::Micros;
 use tidegate::ffi::{self, OfHeld, Renewal, Term};
+use tidegate::{Call, Micros};
 
-use super::caller::{Answer, Given, enter};
-use super::receipts::{end_hold, of_held, release_here};
+use super::caller::{Answer, Given, Taking};
+use super::decide::take_here;
+use super::receipts::{Release, end_hold, of_held};
 use super::state::Limiter;
+use super::taken::{End, Taken, forks, not_begun};
 use crate::args::Arg;
 use crate::errors::{BlockedError, TidegateError};
-use crate::info::LimitInfo;
-use crate::renewals::{Place, Renewals};
-
-/// The forks that have made this process: a child has none of what its parent holds.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-
-pub(crate) fn after_fork() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
-}
-
-fn forks() -> u32 {
-    FORKS.load(Ordering::Relaxed)
-}
+use crate::info::{Asked, LimitInfo};
+use crate::renewals::Renewals;
 
 /// The part of a hold that threads and event loops share.
 #[pyclass(frozen, subclass, weakref, name = "_Hold", module = "tidegate._tidegate")]
@@ -58,23 +53,6 @@ struct State {
     renewing: Option<Py<PyAny>>,
 }
 
-/// The call that ends a hold.
-pub(super) struct End<'py> {
-    receipt: Bound<'py, LimitInfo>,
-    spent: Option<Vec<u64>>,
-}
-
-struct Taken {
-    info: Py<LimitInfo>,
-    /// The answer that has the receipt now.
-    receipt: Py<LimitInfo>,
-    term: Term,
-    forks: u32,
-    renewals: Py<Renewals>,
-    /// The place of its next renewal.
-    place: Option<Place>,
-}
-
 #[pymethods]
 impl Hold {
     #[new]
@@ -87,17 +65,13 @@ impl Hold {
     /// The answer of the call that took the units.
     #[getter]
     pub(super) fn info(&self, py: Python<'_>) -> PyResult<Py<LimitInfo>> {
-        let state = self.state();
-        let taken = state.taken.as_ref().ok_or_else(not_begun)?;
-        Ok(taken.info.clone_ref(py))
+        self.state().taken.as_mut().ok_or_else(not_begun)?.info.object(py)
     }
 
     /// The answer that has the receipt now.
     #[getter]
     fn _receipt(&self, py: Python<'_>) -> PyResult<Py<LimitInfo>> {
-        let state = self.state();
-        let taken = state.taken.as_ref().ok_or_else(not_begun)?;
-        Ok(taken.receipt.clone_ref(py))
+        self.state().taken.as_mut().ok_or_else(not_begun)?.receipt(py)
     }
 
     /// True when the units could not be renewed in time: stop the work, others may have them.
@@ -123,7 +97,7 @@ impl Hold {
 
     /// Hold what the call of this answer took.
     fn _start(this: &Bound<'_, Self>, info: Py<LimitInfo>, renewals: &Bound<'_, Renewals>) -> PyResult<()> {
-        Self::start(this, info.into_bound(this.py()), renewals)
+        Self::start(this, Asked::Made(info), renewals)
     }
 
     /// Renew; returns what is to be awaited, if the answer is not known at once.
@@ -194,10 +168,7 @@ impl Hold {
         };
         state.began = ffi::now();
         drop(state);
-        let entered = hold.take(this.py(), &arguments).and_then(|answer| match answer.cast_into::<LimitInfo>() {
-            Ok(info) => Self::start(this, info, renewals).map(|()| None),
-            Err(other) => Ok(Some(other.into_inner())),
-        });
+        let entered = Self::take(this, &arguments, renewals);
         // One that was denied may be tried again.
         if entered.is_err() {
             hold.state().arguments = Some(arguments);
@@ -205,33 +176,48 @@ impl Hold {
         entered
     }
 
-    /// The call that takes the units.
-    fn take<'py>(&self, py: Python<'py>, arguments: &Arguments) -> Answer<'py> {
+    /// Makes the call that takes the units; returns what is to be awaited.
+    #[inline(always)]
+    fn take<'py>(
+        this: &Bound<'py, Self>,
+        arguments: &Arguments,
+        renewals: &Bound<'py, Renewals>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (py, hold) = (this.py(), this.get());
         let arguments = arguments.each_ref().map(|given| Arg(given.as_ref().map(|given| given.bind_borrowed(py))));
         let [limit, actor, cost, costs, factor, max_wait, context] = arguments;
-        match &self.calls {
-            Some(calls) if self.limiter.get().is_shared() || !max_wait.is_none() => {
+        let limiter = hold.limiter.get();
+        let answer = match &hold.calls {
+            Some(calls) if limiter.is_shared() || !max_wait.is_none() => {
                 let [limit, actor, cost, costs, factor, max_wait, context] = arguments.map(|given| given.object(py));
                 let given = (limit, actor, cost, costs, factor, max_wait, context);
                 calls.bind(py).call_method1(intern!(py, "_enter"), given)
             }
             _ => {
                 let given = Given { limit, actor, cost, costs, factor, max_wait, context, ..Given::default() };
-                enter(self.limiter.get(), py, &given)
+                let taking = Taking::of(limiter, py, &given)?;
+                match limiter.in_memory()? {
+                    Some(engine) if taking.call == Call::Limit => {
+                        let info = take_here(py, limiter, engine, taking)?;
+                        return Self::start(this, Asked::Kept(info), renewals).map(|()| None);
+                    }
+                    _ => taking.wait(limiter, py),
+                }
             }
+        };
+        match answer?.cast_into::<LimitInfo>() {
+            Ok(info) => Self::start(this, Asked::Made(info.unbind()), renewals).map(|()| None),
+            Err(other) => Ok(Some(other.into_inner())),
         }
     }
 
-    pub(super) fn start<'py>(
-        this: &Bound<'py, Self>,
-        info: Bound<'py, LimitInfo>,
-        renewals: &Bound<'py, Renewals>,
-    ) -> PyResult<()> {
+    #[inline(always)]
+    pub(super) fn start(this: &Bound<'_, Self>, mut info: Asked, renewals: &Bound<'_, Renewals>) -> PyResult<()> {
         let py = this.py();
         if info.get().info.blocked {
-            return Err(BlockedError::new_err((info.unbind(),)));
+            return Err(BlockedError::new_err((info.object(py)?,)));
         }
-        let lease = info.get().lease(py).ok_or_else(|| PyValueError::new_err("the answer holds no units"))?;
+        let lease = info.get().lease().ok_or_else(|| PyValueError::new_err("the answer holds no units"))?;
         let mut state = this.get().state();
         // A wait counts from its end, and so does what was taken by another call.
         if info.get().info.wait_ms > 0 || state.began == 0 {
@@ -239,21 +225,14 @@ impl Hold {
         }
         let term = Term::new(lease, state.began);
         let (place, is_first) = renewals.get().insert(term.first(), this.clone().into_any().unbind());
-        state.taken = Some(Taken {
-            receipt: info.clone().unbind(),
-            info: info.unbind(),
-            term,
-            forks: forks(),
-            renewals: renewals.clone().unbind(),
-            place: Some(place),
-        });
+        state.taken = Some(Taken::new(info, term, renewals, place));
         drop(state);
         if is_first { renewals.get().wake(py, term.first()) } else { Ok(()) }
     }
 
     fn renew<'py>(this: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (py, hold) = (this.py(), this.get());
-        let Some(receipt) = hold.begin_renewal(py) else { return Ok(None) };
+        let Some(receipt) = hold.begin_renewal(py)? else { return Ok(None) };
         let answer = match hold.awaited() {
             Some(calls) => calls.bind(py).call_method1(intern!(py, "renew"), (receipt,)),
             None => of_held(hold.limiter.get(), &receipt, OfHeld::Renew, Arg(None)),
@@ -278,24 +257,24 @@ impl Hold {
     }
 
     /// The answer that has the receipt, where it is to be renewed.
-    fn begin_renewal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, LimitInfo>> {
+    fn begin_renewal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, LimitInfo>>> {
         let mut state = self.state();
         state.began = ffi::now();
-        let taken = state.taken.as_mut().filter(|taken| taken.forks == forks())?;
+        let is_over = state.is_over;
+        let Some(taken) = state.taken.as_mut().filter(|taken| taken.forks == forks()) else { return Ok(None) };
         taken.place = None;
-        let receipt = taken.receipt.clone_ref(py).into_bound(py);
-        if state.is_over { None } else { Some(receipt) }
+        if is_over { Ok(None) } else { Ok(Some(taken.receipt(py)?.into_bound(py))) }
     }
 
     fn renewed(this: &Bound<'_, Self>, info: Option<&Bound<'_, LimitInfo>>) -> PyResult<()> {
         let py = this.py();
         let mut state = this.get().state();
         let State { taken: Some(taken), began, is_over, is_lost, lost_event, .. } = &mut *state else { return Ok(()) };
-        let degraded = taken.receipt.get().info.degraded;
+        let degraded = taken.answer().info.degraded;
         let renewal = taken.term.renew(info.map(|info| &info.get().info), degraded, *began);
         let mut before = None;
         if let (Renewal::Done(_), Some(info)) = (renewal, info) {
-            before = Some(std::mem::replace(&mut taken.receipt, info.clone().unbind()));
+            before = taken.renewed.replace(info.clone().unbind());
         }
         let (mut event, mut renewals) = (None, None);
         match renewal {
@@ -318,8 +297,8 @@ impl Hold {
         event.map_or(Ok(()), |event| event.call_method0(py, intern!(py, "set")).map(drop))
     }
 
-    /// Renews no more. What ends it, once; nothing in a forked child, whose parent has the units.
-    pub(super) fn close<'py>(&self, py: Python<'py>) -> PyResult<Option<End<'py>>> {
+    /// Renews no more. What `end` makes of it, once; nothing in a forked child, whose parent has the units.
+    fn close<T>(&self, py: Python<'_>, end: impl FnOnce(&mut Taken, Option<Vec<u64>>) -> T) -> PyResult<Option<T>> {
         loop {
             let mut state = self.state();
             let State { taken, is_over, renewing, spent, .. } = &mut *state;
@@ -330,7 +309,7 @@ impl Hold {
             let Some(renewing) = renewing else {
                 *is_over = true;
                 let gone = taken.place.take().and_then(|place| taken.renewals.get().remove(place));
-                let end = End { receipt: taken.receipt.clone_ref(py).into_bound(py), spent: spent.take() };
+                let end = end(taken, spent.take());
                 drop(state);
                 drop(gone);
                 return Ok(Some(end));
@@ -344,7 +323,8 @@ impl Hold {
     }
 
     /// The answer of the call that ends it, or what is to be awaited.
-    pub(super) fn end<'py>(&self, py: Python<'py>, End { receipt, spent }: End<'py>) -> Answer<'py> {
+    fn end<'py>(&self, receipt: Bound<'py, LimitInfo>, spent: Option<Vec<u64>>) -> Answer<'py> {
+        let py = receipt.py();
         match (self.awaited(), spent) {
             (None, spent) => end_hold(self.limiter.get(), &receipt, spent),
             (Some(calls), None) => calls.bind(py).call_method1(intern!(py, "release"), (receipt,)),
@@ -354,23 +334,40 @@ impl Hold {
 
     /// Ends it, unless that has happened before: then the answer is the one that it began with.
     pub(super) fn release<'py>(&self, py: Python<'py>) -> Answer<'py> {
-        match self.close(py)? {
-            Some(end) => self.end(py, end),
+        match self.close(py, |taken, spent| Ok((taken.receipt(py)?, spent)))? {
+            Some(ended) => ended.and_then(|(receipt, spent)| self.end(receipt.into_bound(py), spent)),
             None => Ok(self.info(py)?.into_bound(py).into_any()),
         }
     }
 
     /// Makes the call that ends it, whose answer nobody asks for; returns what is to be awaited.
     pub(super) fn leave<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(end) = self.close(py)? else { return Ok(None) };
         let limiter = self.limiter.get();
-        if end.spent.is_none()
-            && let Some(engine) = limiter.in_memory()?
-        {
-            return release_here(limiter, engine, &end.receipt).map(|()| None);
+        let engine = limiter.in_memory();
+        let ended = self.close(py, |taken, spent| -> PyResult<_> {
+            if spent.is_none()
+                && let Some(engine) = engine?
+                && limiter.clock.is_none()
+                && let Some(receipt) = &taken.answer().receipt
+            {
+                return Ok(End::Here(engine, Release::begin(py, taken.answer(), receipt)));
+            }
+            Ok(End::There(taken.receipt(py)?, spent))
+        })?;
+        match ended.transpose()? {
+            None => Ok(None),
+            Some(End::Here(engine, release)) => {
+                let released = release.make(py, engine);
+                if release.is_first && released.is_err() {
+                    self.reopen();
+                }
+                released.map(|()| None)
+            }
+            Some(End::There(receipt, spent)) => {
+                let answer = self.end(receipt.into_bound(py), spent)?;
+                Ok(if answer.is_instance_of::<LimitInfo>() { None } else { Some(answer) })
+            }
         }
-        let answer = self.end(py, end)?;
-        Ok(if answer.is_instance_of::<LimitInfo>() { None } else { Some(answer) })
     }
 
     pub(super) fn lost_event<'py>(&self, make: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -387,12 +384,16 @@ impl Hold {
         Ok(event)
     }
 
+    /// Opens the receipt again after an end that certainly did not happen.
+    #[cold]
+    fn reopen(&self) {
+        if let Some(receipt) = self.state().taken.as_ref().and_then(|taken| taken.answer().receipt.as_ref()) {
+            receipt.reopen();
+        }
+    }
+
     /// No code of Python's runs under this lock: see [`Renewals`].
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn not_begun() -> PyErr {
-    PyAttributeError::new_err("this hold has not begun")
 }

@@ -13,6 +13,7 @@ mod hold;
 mod read;
 mod receipts;
 mod state;
+mod taken;
 mod upkeep;
 pub(crate) mod verbs;
 
@@ -21,8 +22,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 pub(crate) use self::held::Held;
-pub(crate) use self::hold::{Hold, after_fork};
+pub(crate) use self::hold::Hold;
 pub(crate) use self::state::Limiter;
+pub(crate) use self::taken::after_fork;
 use self::verbs::{Caller, Given};
 use crate::args::Arg;
 use crate::limits::Limit;

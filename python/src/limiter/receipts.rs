@@ -1,14 +1,13 @@
 //! The end of what a call was charged: its receipt, and the call that uses it.
 
 use pyo3::prelude::*;
-use tidegate::ffi::{self, OfHeld, Spent};
+use tidegate::ffi::{self, Charge, OfHeld, Spent};
 use tidegate::{Call, Check, ErrorKind};
 
 use super::caller::{Answer, Caller, Given};
-use super::decide::decide;
 use super::state::Limiter;
 use crate::args::{self, Arg};
-use crate::check::is_list;
+use crate::check::{Checks, is_list};
 use crate::errors::{call_error, limit_error, wrong_type};
 use crate::info::LimitInfo;
 use crate::receipt::Receipt;
@@ -39,7 +38,7 @@ pub(super) fn of_held<'py>(
     now: Arg<'_, 'py>,
 ) -> Answer<'py> {
     let receipt = receipt(caller.limiter(), info)?;
-    receipt.all_checks().with(info.py(), |checks| ffi::holds_some(checks)).map_err(limit_error)?;
+    receipt.all_checks().of_limits(ffi::holds_some).map_err(limit_error)?;
     end(caller, info, receipt, End::Held(what), now)
 }
 
@@ -48,19 +47,28 @@ pub(super) fn end_hold<'py>(limiter: &Limiter, info: &Bound<'py, LimitInfo>, spe
     end(limiter, info, receipt(limiter, info)?, spent.map_or(End::Held(OfHeld::Release), End::Spent), Arg(None))
 }
 
-/// Releases what the call of ``info`` holds in memory. Nobody asks for the answer, so nothing is kept to make it of.
-pub(super) fn release_here(limiter: &Limiter, engine: &tidegate::Limiter, info: &Bound<'_, LimitInfo>) -> PyResult<()> {
-    let (py, info, receipt) = (info.py(), info.get(), receipt(limiter, info)?);
-    let now = limiter.now(py, info.key(), Arg(None))?;
-    let is_first = receipt.close();
-    let reply = receipt.all_checks().with(py, |checks| {
-        let (held, call) = info.charge(py).on_held(OfHeld::Release, is_first, checks);
-        decide(engine, &checks[..held], call, now)
-    });
-    if is_first && reply.is_err() {
-        receipt.reopen();
+/// The release in memory of what a call holds. Nobody asks for its answer, so nothing is kept to make it of.
+pub(super) struct Release {
+    checks: Checks,
+    charge: Charge,
+    /// The receipt had not been used before.
+    pub(super) is_first: bool,
+}
+
+impl Release {
+    /// Uses the receipt of this answer.
+    pub(super) fn begin(py: Python<'_>, info: &LimitInfo, receipt: &Receipt) -> Self {
+        let checks = receipt.all_checks().clone_ref(py);
+        Self { checks, charge: info.charge(py), is_first: receipt.close() }
     }
-    reply.map(drop).map_err(call_error)
+
+    pub(super) fn make(&self, py: Python<'_>, engine: &tidegate::Limiter) -> PyResult<()> {
+        let reply = self.checks.with(py, |checks| {
+            let (held, call) = self.charge.on_held(OfHeld::Release, self.is_first, checks);
+            engine.decide_sync(&checks[..held], call)
+        });
+        reply.map(drop).map_err(call_error)
+    }
 }
 
 fn end<'py>(

@@ -6,7 +6,7 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment};
-use crate::algorithm::{Algorithm, Drains, Entry, Rule, Small, states, with_small};
+use crate::algorithm::{Algorithm, Drains, Entry, Rule, Small, states, with_long, with_small};
 use crate::decision::{Change, Impossible, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
@@ -151,25 +151,34 @@ impl Memory {
         } else {
             table.take(place, |entry| rule.may_borrow(entry, moment.now))
         };
-        let check = match rule.examine(&mut entry, moment.now, verb, verb.adds(cost, spent), 0) {
-            Ok(verdict) => Resolved::alone(verdict, cost),
+        let now = moment.now;
+        // One look at the rule for all steps: they take less time than a look for each.
+        let decided = with_long!(rule, entry, now, |algorithm, state| {
+            examine(algorithm, state, now, verb, verb.adds(cost, spent), 0).map_err(Undecided::Impossible).map(|verdict| {
+                let check = Resolved::alone(verdict, cost);
+                let keeps = commit(algorithm, state, now, verb, check, spent) != Change::Nothing;
+                let kept = keeps.then(|| (algorithm.is_empty(state, now), algorithm.drains(state, now)));
+                (check, kept, answer(algorithm, state, now, verb, check))
+            })
+        }, else Err(Undecided::Crowded));
+        let (check, kept, info) = match decided {
+            Ok(decided) => decided,
             Err(why) => {
                 table.put_back(place, entry);
                 drop(table);
-                return otherwise(Undecided::Impossible(why));
+                return otherwise(why);
             }
         };
-        let change = rule.commit(&mut entry, moment.now, verb, check, spent);
-        let info = rule.answer(&mut entry, moment.now, verb, check);
         // Long entries that a wrong clock has left in the future are forgotten, and are empty then.
-        if change == Change::Nothing {
-            table.put_back(place, entry);
-        } else {
-            if place.is_err() && !rule.is_empty(&mut entry, moment.now) && !self.reserve(1) {
-                drop(table);
-                return otherwise(Undecided::Crowded);
+        match kept {
+            None => table.put_back(place, entry),
+            Some((is_empty, drains)) => {
+                if place.is_err() && !is_empty && !self.reserve(1) {
+                    drop(table);
+                    return otherwise(Undecided::Crowded);
+                }
+                self.keep_state(&mut table, place, fingerprint, entry, is_empty, Drain::new(drains, moment.timeline));
             }
-            self.keep(&mut table, place, fingerprint, entry, rule, moment);
         }
         table.count(check.admitted);
         Ok(info)
