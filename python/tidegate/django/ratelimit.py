@@ -52,10 +52,6 @@ class Ratelimited(PermissionDenied):  # type: ignore[misc]
     """
 
 
-class BadRequestError(RequestError, BadRequest):  # type: ignore[misc]
-    """A request that cannot be decided, which Django answers with status 400."""
-
-
 class Usage(TypedDict):
     """The answer of ``get_usage``."""
 
@@ -274,7 +270,7 @@ def _bad_requests() -> Iterator[None]:
     try:
         yield
     except RequestError as error:
-        raise adopted(BadRequestError(""), error) from error.__cause__
+        raise adopted(BadRequest(), error) from error.__cause__
 
 
 async def _part(request: Any, rule: Rule) -> Part | None:

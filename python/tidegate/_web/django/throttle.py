@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from rest_framework.exceptions import APIException
 from rest_framework.throttling import BaseThrottle
 
-from ..._errors import LimitError, StoreError, TidegateError
+from ..._errors import LimitError, TidegateError
 from ..._tidegate import LimitInfo
 from ..drive import run
 from ..failure import RequestError, translated
@@ -84,7 +84,7 @@ class RateLimitThrottle(BaseThrottle):
             try:
                 denied = run(decide(request, record, by_store, type(view), False))
             except TidegateError as error:
-                raise translated(error, UnavailableError, BadRequestError) from error.__cause__
+                raise translated(error, _unavailable, _rejected) from error.__cause__
             if denied is not None or not record.is_carried:
                 _carry(view, record, denied is not None)
         for decision in record.decisions:
@@ -99,25 +99,19 @@ class RateLimitThrottle(BaseThrottle):
         return None if self.info is None or not self.info.blocked else self.info.reset_ms / 1000
 
 
-class UnavailableError(StoreError, APIException):
-    """A ``StoreError`` with status 503."""
-
-    status_code = HTTPStatus.SERVICE_UNAVAILABLE
-    default_detail = HTTPStatus.SERVICE_UNAVAILABLE.phrase
-    default_code = "service_unavailable"
-
-    def __init__(self) -> None:
-        APIException.__init__(self)
+def _unavailable() -> APIException:
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    return _with_status(status, status.phrase, "service_unavailable")
 
 
-class BadRequestError(RequestError, APIException):
-    """A ``RequestError`` with its status."""
+def _rejected(error: RequestError) -> APIException:
+    return _with_status(error.status, error.sentence, "bad_request")
 
-    default_code = "bad_request"
 
-    def __init__(self, error: RequestError) -> None:
-        APIException.__init__(self, error.sentence)
-        self.status_code = error.status
+def _with_status(status: int, detail: str, code: str) -> APIException:
+    exception = APIException(detail, code)
+    exception.status_code = status
+    return exception
 
 
 def _carry(view: Any, record: Any, denied: bool) -> None:
