@@ -20,7 +20,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.module_loading import import_string
 
 from .._tidegate import FixedWindow, LimitInfo
-from .._web.actors import Marked
+from .._web.room import Marked
 from .._web.django.room import DjangoGuard, project, user_of
 from .._web.django.serve import begin, decide, find_user, rooms
 from .._web.drive import driven, run
