@@ -18,7 +18,7 @@ from ._errors import ConfigurationError, LimitError, TidegateError
 from ._http import GateOptions
 from ._tidegate import LimitInfo
 from ._web.drive import driven, run
-from ._web.guard import Guard, GuardOptions, Limits
+from ._web.guard import Guard, GuardOptions, Limits, Unpack
 from ._web.marks import EXEMPT, mark
 from ._web.operate import Operator, Place
 from ._web.store import MEMORY, OF_MIDDLEWARE, LimiterLike
@@ -27,8 +27,6 @@ from ._web.flask.commands import commands
 from ._web.flask.room import KEY, FlaskRoom, Plan, RateLimited, failure
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     class RateLimitOptions(GuardOptions[Request], GateOptions, total=False):
         """Options of the extension."""
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._errors import LimitError
 from .._tidegate import _APP as APP
+from .._tidegate import Limit
 from .._tidegate import _route_name as route_name
 from .._tidegate import _template as template
-
-if TYPE_CHECKING:
-    from .._tidegate import Limit
-    from .guard import Guard
+from .guard import Guard
 
 __all__ = ["APP", "check_together", "route_name", "template"]
 

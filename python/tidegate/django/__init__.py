@@ -13,7 +13,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from asgiref.sync import iscoroutinefunction
 from django.utils.decorators import method_decorator
@@ -22,21 +22,11 @@ from .._aio import AsyncLimiter
 from .._errors import LimitError
 from .._tidegate import Limiter, LimitInfo
 from .._web.drive import driven
-from .._web.guard import GuardOptions, Limits
+from .._web.guard import GuardOptions, Limits, Unpack
 from .._web.marks import EXEMPT, mark
 from .._web.django.middleware import OWNER, RateLimitMiddleware
 from .._web.django.room import DEFAULT, DjangoGuard, DjangoRoom, project, record_of
 from .._web.django.serve import begin, finish, limit, rate_limited, rooms
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    class ViewOptions(GuardOptions[Any], total=False):
-        """Options of a view's limits."""
-
-        using: str
-        """The name of the store in the settings."""
-
 
 __all__ = [
     "RateLimitMiddleware",
@@ -50,6 +40,13 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+
+class ViewOptions(GuardOptions[Any], total=False):
+    """Options of a view's limits."""
+
+    using: str
+    """The name of the store in the settings."""
 
 
 def rate_limit(limits: Limits[Any], **options: Unpack[ViewOptions]) -> Callable[[T], T]:

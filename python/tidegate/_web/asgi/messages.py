@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._errors import LimitError
 from ..._tidegate import LimitInfo
 from ..decision import NO_LIMIT
-from ..guard import Guard, GuardOptions, Limits
+from ..guard import Guard, GuardOptions, Limits, Unpack
 from ..store import OF_MIDDLEWARE, LimiterLike
 from .connection import HasScope, Request, Scope
 from .record import record_of
 from .room import AsgiRoom
 from .template import route_template
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["MessageLimit"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from fastapi import params
 from starlette.requests import HTTPConnection
@@ -14,16 +14,13 @@ from ..._tidegate import LimitInfo
 from ..asgi.record import KEY, Record, settle
 from ..asgi.room import AsgiRoom
 from ..decision import NO_LIMIT, Decision, decide
-from ..guard import ASK, Given, Guard, LimitOptions, Limits, Part
+from ..guard import ASK, Given, Guard, LimitOptions, Limits, Part, Unpack
 from ..names import APP
 from ..record import unreleased
 from ..store import OF_MIDDLEWARE, LimiterLike, Store, store_of
 from .openapi import document
 from .plan import Limiting, Plan, plan_of
 from .refusal import AnsweredError, failure, refusal_of, register
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["RateLimit"]
 
