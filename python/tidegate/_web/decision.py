@@ -17,8 +17,6 @@ from .failure import by_request
 from .guard import Guard, Part
 from .store import Store
 
-__all__ = ["NO_LIMIT", "Decision", "decide"]
-
 # The engine's own answer where there is no limit.
 NO_LIMIT = LimitInfo(remaining=2**53 - 1, quota=2**53 - 1)
 

@@ -9,8 +9,6 @@ from .._errors import LimitError
 from .._limits import Limits, SelectedLimits
 from .._tidegate import Limit
 
-__all__ = ["Asked", "Definitions", "Documented", "Known", "Written"]
-
 Written: TypeAlias = str | Limit | Mapping[str, object]
 """One limit as a user writes it; a text may hold several, with ``;`` between them."""
 

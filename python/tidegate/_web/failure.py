@@ -10,8 +10,6 @@ from typing import Any
 from .._errors import LimitError, StoreError, TidegateError
 from .._tidegate import _request_error, _request_error_parts
 
-__all__ = ["RequestError", "adopted", "asked", "by_request", "invalid", "translated"]
-
 _log = logging.getLogger("tidegate")
 
 

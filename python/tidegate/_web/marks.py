@@ -7,8 +7,6 @@ from typing import Any, TypeAlias
 
 from .guard import Guard
 
-__all__ = ["EXEMPT", "Mark", "applying", "mark", "marks"]
-
 
 class Exemption:
     """The mark of what is not limited."""

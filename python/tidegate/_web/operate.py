@@ -11,8 +11,6 @@ from .._tidegate import Limit
 from .guard import Guard
 from .room import Room
 
-__all__ = ["CLEAR", "HELP", "MOST", "VERBS", "Operator", "Place", "Refused"]
-
 T = TypeVar("T")
 
 VERBS = ("ping", "limits", "status", "top", "reset", "clear")

@@ -9,8 +9,6 @@ from typing import Any
 from .._errors import LimitError
 from .._tidegate import Limit, Limiter
 
-__all__ = ["charges_of", "check_function", "check_numbers", "unknown_option"]
-
 # Tells of a cost or a factor that a limit can never take; nothing is charged in it.
 _TRIAL = Limiter(max_entries=1)
 

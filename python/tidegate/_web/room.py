@@ -23,8 +23,6 @@ from .names import APP
 from .option_checks import unknown_option
 from .store import MEMORY, LimiterLike, store_of
 
-__all__ = ["Marked", "Room"]
-
 R = TypeVar("R")
 
 # The name of a header, a token of RFC 9110.

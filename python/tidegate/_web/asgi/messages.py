@@ -14,8 +14,6 @@ from .record import record_of
 from .room import AsgiRoom
 from .template import route_template
 
-__all__ = ["MessageLimit"]
-
 
 class MessageLimit:
     """A limit for the messages of websockets, asked for each message.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
         """Options of the middleware."""
 
 
-__all__ = ["RateLimitMiddleware"]
-
 
 class RateLimitMiddleware:
     """Limits every request of an ASGI application, and carries the headers of all limits below it.

@@ -14,8 +14,6 @@ from ..store import Store
 from .connection import HasScope, Message, Outcome, Scope, Send
 from .room import AsgiRoom, ClientLimits
 
-__all__ = ["KEY", "Record", "info", "record_of", "settle"]
-
 KEY = "tidegate"
 """The name of the record in a scope."""
 

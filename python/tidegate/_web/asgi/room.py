@@ -17,8 +17,6 @@ from ..room import Room
 from ..store import Store
 from .connection import HasScope, Scope
 
-__all__ = ["AsgiRoom", "ClientLimits", "accept"]
-
 R = TypeVar("R", bound=HasScope)
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from ..names import template
 from .connection import Scope
 
-__all__ = ["mounted", "route_template"]
-
 
 def route_template(scope: Scope) -> str | None:
     """The template of the route that serves a request, as Starlette has noted it; ``None`` where it has not."""

@@ -17,8 +17,6 @@ from ..names import check_together
 from .room import ByStore, DjangoGuard, DjangoRecord, Plan, project
 from .serve import begin, finish, limit, rooms, route_of
 
-__all__ = ["OWNER", "RateLimitMiddleware", "plan_of"]
-
 OWNER = "django"
 
 

@@ -20,18 +20,6 @@ from ..names import APP
 from ..store import MEMORY
 from ..wsgi import EnvironRecord, EnvironRoom
 
-__all__ = [
-    "DEFAULT",
-    "ByStore",
-    "DjangoGuard",
-    "DjangoRecord",
-    "DjangoRoom",
-    "Project",
-    "project",
-    "record_of",
-    "user_of",
-]
-
 DEFAULT = "default"
 GATE_OPTIONS = {name.upper() for name in GateOptions.__annotations__.keys() - {"scope"}}
 GUARD_OPTIONS = {name.upper() for name in GuardOptions.__annotations__}

@@ -13,8 +13,6 @@ from ..operate import Place
 from .middleware import plan_of
 from .room import project
 
-__all__ = ["check_routes", "places"]
-
 
 def places(using: str) -> list[Place]:
     """The limits of every route that one store decides, and those of any other path."""

@@ -22,8 +22,6 @@ from .openapi import document
 from .plan import Limiting, Plan, plan_of
 from .refusal import AnsweredError, failure, refusal_of, register
 
-__all__ = ["RateLimit"]
-
 Decided: TypeAlias = "Decision | LimitInfo | None"
 """The decision of a dependency with those beside it, or the answer of one that was decided alone."""
 

@@ -11,8 +11,6 @@ from ..guard import Guard
 from ..names import APP, check_together, route_name, template
 from ..store import Store
 
-__all__ = ["Limiting", "Plan", "check_routes", "exempt", "name_of", "plan_of", "routes_of"]
-
 
 async def exempt() -> None:
     """Takes a route out of the limits of its router and its application: ``dependencies=[Depends(exempt)]``."""

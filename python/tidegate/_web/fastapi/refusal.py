@@ -22,8 +22,6 @@ from ..asgi.record import Record
 from ..asgi.room import AsgiRoom, accept
 from ..failure import RequestError, translated
 
-__all__ = ["AnsweredError", "RateLimited", "failure", "refusal_of", "register"]
-
 
 class RateLimited(fastapi.HTTPException):
     """A denied request, raised by a ``RateLimit`` dependency.

@@ -11,8 +11,6 @@ from flask.cli import AppGroup
 
 from ..operate import CLEAR, HELP, MOST, VERBS, Operator, Refused
 
-__all__ = ["commands"]
-
 NUMBER = click.IntRange(min=0, max=MOST)
 
 

@@ -18,8 +18,6 @@ from ..marks import Mark, applying, marks
 from ..names import APP, check_together, route_name, template
 from ..wsgi import EnvironRecord, EnvironRoom
 
-__all__ = ["KEY", "FlaskRoom", "Plan", "RateLimited", "failure"]
-
 KEY = "tidegate"
 """The name of the record in an environ, and of the room among an application's extensions."""
 
