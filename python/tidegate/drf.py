@@ -15,12 +15,12 @@ from rest_framework.throttling import BaseThrottle
 
 from ._errors import LimitError, TidegateError
 from ._tidegate import LimitInfo
+from ._web.django.room import DEFAULT, DjangoGuard, DjangoRoom
+from ._web.django.serve import begin, decide, rooms
 from ._web.drive import run
 from ._web.failure import RequestError, translated
 from ._web.guard import GuardOptions, Limits
 from ._web.record import unreleased
-from ._web.django.room import DEFAULT, DjangoGuard, DjangoRoom
-from ._web.django.serve import begin, decide, rooms
 
 __all__ = ["RateLimitThrottle"]
 
@@ -29,7 +29,8 @@ class RateLimitThrottle(BaseThrottle):
     """Limits of the views that name this class, decided at once.
 
     They are shared by all of those views, as the rates of REST framework's own throttles are. All such throttles of a
-    view are one decision. Headers are on the view's responses, with the middleware or without it.
+    view are one decision. Headers are on the view's responses, with the middleware or without it. ``cost``, ``factor``,
+    ``skip``, ``charge_on`` (which needs the middleware), ``shadow`` and ``candidate`` are options of ``rate_limit``.
     """
 
     limits: ClassVar[Limits[Any] | None] = None
@@ -41,17 +42,11 @@ class RateLimitThrottle(BaseThrottle):
     key: ClassVar[Any] = "user_or_ip"
     """The actor: ``"user_or_ip"``, ``"ip"``, ``"header:NAME"``, or a function of the request."""
     cost: ClassVar[Any] = None
-    """Units that one request takes, or a function of the request."""
     factor: ClassVar[Any] = None
-    """Scale of the limits, or a function of the request."""
     skip: ClassVar[Any] = None
-    """A function: true for requests that are not limited."""
     charge_on: ClassVar[Any] = None
-    """Statuses, or a predicate of the response: any other gives the charge back. It needs the middleware."""
     shadow: ClassVar[Any] = None
-    """Limits that are decided and counted, and never enforced."""
     candidate: ClassVar[Any] = None
-    """Limits that might replace these, decided beside them."""
 
     guard: ClassVar[DjangoGuard | None] = None
 

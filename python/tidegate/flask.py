@@ -18,15 +18,16 @@ from ._errors import ConfigurationError, LimitError, TidegateError
 from ._http import GateOptions
 from ._tidegate import LimitInfo
 from ._web.drive import driven, run
+from ._web.flask.commands import commands
+from ._web.flask.room import KEY, FlaskRoom, Plan, RateLimited, failure
 from ._web.guard import Guard, GuardOptions, Limits, Unpack
 from ._web.marks import EXEMPT, mark
 from ._web.operate import Operator, Place
 from ._web.store import MEMORY, OF_MIDDLEWARE, LimiterLike
 from ._web.wsgi import EnvironRecord, Settled
-from ._web.flask.commands import commands
-from ._web.flask.room import KEY, FlaskRoom, Plan, RateLimited, failure
 
 if TYPE_CHECKING:
+
     class RateLimitOptions(GuardOptions[Request], GateOptions, total=False):
         """Options of the extension."""
 

@@ -17,9 +17,9 @@ from .record import KEY, Record
 from .room import AsgiRoom, ClientLimits
 
 if TYPE_CHECKING:
+
     class MiddlewareOptions(GuardOptions[Request], GateOptions, total=False):
         """Options of the middleware."""
-
 
 
 class RateLimitMiddleware:

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from ...._web.operate import CLEAR, HELP, MOST, VERBS, Operator, Refused
 from ...._web.django.room import DEFAULT, project
 from ...._web.django.routes import places
+from ...._web.operate import CLEAR, HELP, MOST, VERBS, Operator, Refused
 
 __all__ = ["Command"]
 
@@ -31,7 +31,9 @@ class Command(BaseCommand):  # type: ignore[misc]
                 if option == "actor":
                     one.add_argument(option, help=HELP[option])
                 elif option == "keys":
-                    one.add_argument("--limit", dest=option, action="append", metavar="KEY", default=[], help=HELP[option])
+                    one.add_argument(
+                        "--limit", dest=option, action="append", metavar="KEY", default=[], help=HELP[option]
+                    )
                 elif option != "self":
                     one.add_argument(f"--{option}", type=_number, default=parameter.default, help=HELP[option])
             if name == "clear":
