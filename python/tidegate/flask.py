@@ -21,8 +21,8 @@ from ._web.drive import driven, run
 from ._web.flask.commands import commands
 from ._web.flask.room import KEY, FlaskRoom, Plan, RateLimited, failure
 from ._web.guard import Guard, GuardOptions, Limits, Unpack
-from ._web.marks import EXEMPT, mark
 from ._web.operate import Operator, Place
+from ._web.places import EXEMPT, mark
 from ._web.store import MEMORY, OF_MIDDLEWARE, LimiterLike
 from ._web.wsgi import EnvironRecord, Settled
 

@@ -19,8 +19,8 @@ from .drive import run, value_of
 from .failure import asked, invalid
 from .frames import served
 from .guard import ASK, Guard, GuardOptions, Limits, Part
-from .names import APP
 from .option_checks import unknown_option
+from .places import APP
 from .store import MEMORY, LimiterLike, store_of
 
 R = TypeVar("R")

@@ -26,7 +26,7 @@ from .._web.django.room import DEFAULT, DjangoGuard, DjangoRoom, project, record
 from .._web.django.serve import begin, finish, limit, rate_limited, rooms
 from .._web.drive import driven
 from .._web.guard import GuardOptions, Limits, Unpack
-from .._web.marks import EXEMPT, mark
+from .._web.places import EXEMPT, mark
 
 __all__ = [
     "RateLimitMiddleware",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..names import template
+from ..places import template
 from .connection import Scope
 
 

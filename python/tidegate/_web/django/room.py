@@ -16,7 +16,7 @@ from ..._errors import LimitError
 from ..._http import GateOptions
 from ..frames import makes_once
 from ..guard import Guard, GuardOptions
-from ..names import APP
+from ..places import APP
 from ..store import MEMORY
 from ..wsgi import EnvironRecord, EnvironRoom
 

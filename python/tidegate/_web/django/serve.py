@@ -18,7 +18,7 @@ from ..decision import Decision
 from ..drive import value_of
 from ..failure import RequestError
 from ..guard import Part
-from ..names import template
+from ..places import template
 from ..wsgi import Settled
 from .room import UNKNOWN, ByStore, DjangoGuard, DjangoRecord, DjangoRoom, project, record_of
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..asgi.room import AsgiRoom, ClientLimits
 from ..asgi.template import mounted
 from ..guard import Guard
-from ..names import APP, check_together, route_name, template
+from ..places import APP, check_together, route_name, template
 from ..store import Store
 
 

@@ -14,8 +14,7 @@ from ..._http import Gate
 from ..._tidegate import LimitInfo
 from ..failure import RequestError, translated
 from ..guard import Guard, Limits
-from ..marks import Mark, applying, marks
-from ..names import APP, check_together, route_name, template
+from ..places import APP, Mark, applying, check_together, marks, route_name, template
 from ..wsgi import EnvironRecord, EnvironRoom
 
 KEY = "tidegate"
