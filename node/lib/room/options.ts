@@ -1,6 +1,6 @@
 /* The options that every room takes, read and checked once. */
 
-import { knownOptions, NO_LIMITER, outOfRange, StoreError, wrongType } from '../errors.js'
+import { knownOptions, NO_LIMITER, outOfRange, wrongType } from '../errors.js'
 import { GATE_OPTIONS, type GateOptions } from '../http/gate.js'
 import { listenersOf } from '../limiter/events.js'
 import { Limiter } from '../limiter/limiter.js'
@@ -122,19 +122,8 @@ export function noLimiter(given: unknown): Error {
     : wrongType('', 'limiter', NO_LIMITER, given)
 }
 
-/** A probe of no limit's, to see which limiters answer at once; it writes nothing. */
-const PROBE = { key: 'tidegate/probe', type: 'bucket', size: 1 } as const
-
 /** True for a limiter that counts in this process's memory alone. */
 export const countsAlone = (limiter: Limiter): boolean => !isShared(limiter) && limiter.stats().processes === 0
 
 /** True for a limiter whose answers have to be waited for. */
-export function isShared(limiter: Limiter): boolean {
-  try {
-    limiter.peekSync(PROBE, 'probe')
-    return false
-  } catch (error) {
-    if (error instanceof StoreError && error.failure === 'must-wait') return true
-    throw error
-  }
-}
+export const isShared = (limiter: Limiter): boolean => listenersOf(limiter)?.waits === true
