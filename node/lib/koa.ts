@@ -8,11 +8,10 @@ import type { DefaultContext, Middleware, Next, ParameterizedContext } from 'koa
 import type { Refusal } from './http/gate.js'
 import type { LimitInfo } from './results/info.js'
 import { clientBy, isClosed, type Trust } from './room/address.js'
-import type { Framework } from './room/framework.js'
 import { type Extensible, extensible } from './room/handle.js'
 import { functionOption, type RoomOptions } from './room/options.js'
 import { onResponses } from './room/response.js'
-import { Room } from './room/room.js'
+import { type Framework, Room } from './room/room.js'
 import { APP, mountName, routeName, takesAll } from './room/route-names.js'
 import { after, attempt } from './time/later.js'
 

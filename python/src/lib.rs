@@ -51,7 +51,7 @@ mod _tidegate {
     use super::explanation::Explanation;
     #[pymodule_export]
     use super::http::{
-        Denials, Gate, Names, Outgoing, Plan, Refusal, client_of, combine, forget, key_of, mistake_page, mistakes,
+        Denials, Gate, Names, Outgoing, Plan, Refusal, TrialCounts, client_of, forget, key_of, mistake_page, mistakes,
         parse_headers, request_error, request_error_parts, route_name, template,
     };
     #[pymodule_export]

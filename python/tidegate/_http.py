@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias, TypedDict
 from ._drafts import Draft
 from ._errors import ConfigurationError
 from ._headers import RateLimitPolicy, RateLimits, parse_headers
-from ._tidegate import _combine as combine
 from ._tidegate import _forget_mistakes as forget_mistakes
 from ._tidegate import _Gate as Gate
 from ._tidegate import _mistakes
@@ -25,7 +24,6 @@ __all__ = [
     "RateLimitPolicy",
     "RateLimits",
     "Refusal",
-    "combine",
     "forget_mistakes",
     "parse_headers",
 ]

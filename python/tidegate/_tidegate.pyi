@@ -42,10 +42,10 @@ __all__ = [
     "_Refusal",
     "_Renewals",
     "_Report",
+    "_TrialCounts",
     "_Watched",
     "__version__",
     "_after_fork",
-    "_combine",
     "_command",
     "_end_log",
     "_forget_mistakes",
@@ -1618,15 +1618,18 @@ class _Gate:
     def headers(self, infos: LimitInfo | Iterable[LimitInfo], status: int = 200, /) -> list[tuple[str, str]]:
         """The headers of a response with this status, of one answer or of all that belong to it."""
 
-    def raw_headers(self, infos: LimitInfo | Iterable[LimitInfo], status: int = 200, /) -> list[tuple[bytes, bytes]]:
-        """The same in bytes, with names in lower case, as ASGI takes them."""
-
     def with_headers(
-        self, own: Iterable[Sequence[bytes]], infos: LimitInfo | Iterable[LimitInfo], status: int = 200, /
+        self,
+        own: Iterable[Sequence[bytes]],
+        infos: LimitInfo | Iterable[LimitInfo],
+        status: int = 200,
+        keeps: bool = False,
+        /,
     ) -> list[tuple[bytes, bytes]]:
-        """Headers of a response, as ASGI has them, with those of its answers in place of its own of the same names.
+        """Headers of a response, as ASGI has them, with those of its answers.
 
-        Of two lines with one name a client reads neither.
+        These stand in place of its own of the same names, or are left out where it ``keeps`` its own: of two lines with
+        one name a client reads neither.
         """
 
     def refusal(
@@ -1672,9 +1675,6 @@ class _Refusal:
     @property
     def retry_after(self) -> int:
         """The seconds until the request would be admitted, at least 1; 0 where no answer is blocked."""
-
-def _combine(checks: Sequence[tuple[Any, ...]], /) -> list[tuple[Any, ...]]:
-    """One check for each limit and actor: what several places ask for is charged once, the larger of the costs."""
 
 def _mistakes() -> list[tuple[str, str]]:
     """The sentence of every mistake, by its code."""
@@ -1782,11 +1782,10 @@ class _Plan:
     def answer(self, info: LimitInfo, place: int | None = None, /) -> LimitInfo | None:
         """The answer of what is enforced, at one place or at all of them; ``None`` where nothing is."""
 
-    def trials(self, info: LimitInfo, /) -> list[tuple[int, str, bool | None, bool, LimitInfo | None]]:
-        """The results of what is tried.
+    def count(self, info: LimitInfo, counts: _TrialCounts, /) -> list[tuple[int, LimitInfo]]:
+        """Counts what is tried.
 
-        Its place, the key under which it is counted, whether the limits that it might replace denied (``None`` of a
-        limit in shadow mode), whether it would have, and the answer that did.
+        Returns the places whose limits in shadow mode would have denied, each with the answer that would.
         """
 
     def lease(self, info: LimitInfo, /) -> float | None:
@@ -1797,6 +1796,20 @@ class _Plan:
 
     def costs(self, paid: Sequence[int | None], /) -> list[int]:
         """The costs that the checks really have, where each place says what it has used; ``None`` = what it asked."""
+
+@final
+class _TrialCounts:
+    """Counts of limits that are tried."""
+
+    def __new__(cls) -> Self: ...
+    def shadow(self) -> list[tuple[str, list[int]]]:
+        """The counts of limits in shadow mode, each behind its key."""
+
+    def candidates(self) -> list[tuple[str, list[int]]]:
+        """The counts of candidates, each behind the key of the limits that it might replace."""
+
+    def clear(self) -> None:
+        """Sets all counts back to nothing."""
 
 def _request_error(field: str, value: str, /) -> str | None:
     """The name of the request's error behind a ``LimitError`` with this field and value."""

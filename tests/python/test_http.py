@@ -14,7 +14,8 @@ from typing import Any, get_type_hints
 import pytest
 
 from tidegate import Bucket, ConfigurationError, Limiter, LimitError, LimitInfo, parse_headers
-from tidegate._http import MISTAKES, Gate, GateOptions, combine, forget_mistakes
+from tidegate._http import MISTAKES, Gate, GateOptions, forget_mistakes
+from tidegate._tidegate import _Plan
 
 ROOT = Path(__file__).parents[2]
 VECTORS = json.loads((ROOT / "tests" / "vectors" / "http.json").read_text())
@@ -72,13 +73,15 @@ def test_headers(case: dict[str, Any]) -> None:
     infos = [answer(each) for each in case["answers"]]
     asked = gate(case["options"])
     assert dict(asked.headers(infos, case["status"])) == case["headers"]
-    raw = asked.raw_headers(infos, case["status"])
+    raw = asked.with_headers((), infos, case["status"])
     assert raw == [(name.lower().encode(), value.encode()) for name, value in asked.headers(infos, case["status"])]
     if len(infos) == 1:
-        assert asked.raw_headers(infos[0], case["status"]) == raw
+        assert asked.with_headers((), infos[0], case["status"]) == raw
     own = [(b"Vary", b"Accept"), *((name.title(), b"of another") for name, _ in raw), (b"vary", b"Cookie")]
     kept = [(b"Vary", b"Accept"), (b"vary", b"Cookie")]
     assert asked.with_headers(own, infos, case["status"]) == kept + raw
+    assert asked.with_headers(own, infos, case["status"], True) == own
+    assert asked.with_headers(own[:2], infos, case["status"], True) == own[:2] + raw[1:]
     assert asked.with_headers(iter([list(pair) for pair in own]), infos, case["status"]) == [
         *(list(pair) for pair in kept),
         *raw,
@@ -144,8 +147,9 @@ def test_headers_read_back(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", VECTORS["combined"], ids=lambda case: case["says"])
 def test_combined_checks(case: dict[str, Any]) -> None:
-    kept = combine([tuple(check) for check in case["checks"]])
-    assert kept == [(*case["checks"][index][:2], cost, *case["checks"][index][3:]) for index, cost in case["kept"]]
+    checks = [(*check, 1, 1.0)[:4] if len(check) < 4 else tuple(check) for check in case["checks"]]
+    kept = [(*checks[index][:2], cost, checks[index][3]) for index, cost in case["kept"]]
+    assert _Plan([(checks, None, None)]).checks == kept
 
 
 @pytest.mark.parametrize("case", VECTORS["refused options"], ids=lambda case: json.dumps(case["options"]))

@@ -57,7 +57,7 @@ PYTHON_FRAMEWORKS = {
     "celery": set[str](),
     "django/": {"_web/django"},
     "drf": {"_web/django"},
-    "fastapi": {"_web/asgi", "_web/fastapi"},
+    "fastapi": {"_web/asgi", "_web/fastapi", "asgi"},
     "flask": {"_web/flask"},
     "llm": set[str](),
     "opentelemetry": set[str](),

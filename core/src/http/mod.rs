@@ -32,6 +32,6 @@ pub(crate) use options::style_of;
 pub use proxies::TrustedProxies;
 pub use refusal::Refusal;
 pub use room::{
-    APP, Asked, CANDIDATE, Denials, Names, Paid, Plan, Planned, RequestError, Role, Syntax, Trial, client_of, key_of,
-    route_name, template,
+    APP, Asked, CANDIDATE, Denials, Names, Paid, Plan, Planned, RequestError, Role, Syntax, Trial, TrialCounts,
+    client_of, key_of, route_name, template,
 };

@@ -48,8 +48,12 @@ export class Listeners extends EventEmitter {
   /** The number by which the engine knows them. */
   readonly number = ++last
 
-  constructor() {
+  /** Calls of the store may wait for a server. */
+  readonly waits: boolean
+
+  constructor(waits: boolean) {
     super()
+    this.waits = waits
     listening.set(this.number, new WeakRef(this))
     gone.register(this, this.number)
   }

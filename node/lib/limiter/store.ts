@@ -43,10 +43,10 @@ export function storeOf(given: readonly unknown[]): OpenedStore {
   const address = url instanceof URL ? url.href : url
   if (typeof address !== 'string') throw wrongType('', 'url', NO_URL, address)
   const [names, values] = [[...options.keys()], [...options.values()]]
-  const listeners = new Listeners()
-  const handle = answered(native.makeLimiter(replyQueue(), listeners.number, address, names, values))
   // In memory, also in that which processes share, calls are decided on the thread that asks.
   const shared = address !== MEMORY && !address.startsWith(SHARED_MEMORY)
+  const listeners = new Listeners(shared)
+  const handle = answered(native.makeLimiter(replyQueue(), listeners.number, address, names, values))
   return { store: { handle, shared, clock, plain: !shared && clock === undefined }, listeners }
 }
 

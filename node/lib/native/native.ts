@@ -165,18 +165,28 @@ export interface NativePlan {
   /** Of each check the index of the one that asked for it first, its cost, and 1 where it is not enforced. */
   planned(): number[]
   enforces(): boolean
-  /** The results of what is tried, by the fates of the checks of the decision. */
-  trials(denied: readonly boolean[]): Trial[]
+  /** Counts what is tried, by the fates of the checks of the decision; the limits in shadow mode that would have denied. */
+  count(denied: readonly boolean[], counts: NativeTrialCounts): Shadowed[]
   /** The milliseconds after which units that are held are free again unless they are renewed; null where none are. */
   lease(isDenied: boolean, denied: readonly boolean[]): number | null
 }
 
-/** The result of limits that are tried; `live` says of a candidate whether the limits that it might replace denied. */
-export interface Trial {
+/** A limit in shadow mode that would have denied, with the number of its place. */
+export interface Shadowed {
   readonly place: number
   readonly key: string
-  readonly live?: boolean | null
-  readonly denied: boolean
+}
+
+/** The counts of a limit that is tried. */
+export interface TrialCount {
+  readonly key: string
+  readonly counts: number[]
+}
+
+/** Counts of limits that are tried. */
+export interface NativeTrialCounts {
+  shadow(): TrialCount[]
+  candidates(): TrialCount[]
 }
 
 /** A count of denials, which says which may be told. */
@@ -315,6 +325,7 @@ interface Native {
   appName(): string
   candidateEnd(): string
   makeNames(): NativeNames
+  makeTrialCounts(): NativeTrialCounts
   requestError(field: string, value: string): RequestErrorName | null
   requestErrorParts(name: RequestErrorName): { status: number; detail: string } | Failure
   makeDenials(): NativeDenials

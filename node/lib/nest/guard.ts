@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify'
 import { outOfRange } from '../errors.js'
 import { settingsOf } from '../express/app.js'
 import { placeOn } from '../fastify/reply.js'
+import { withoutBody } from '../http/gate.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { LimitInfo } from '../results/info.js'
 import { isHeld } from '../room/plan.js'
@@ -14,7 +15,6 @@ import type { Trials } from '../room/trials.js'
 import { attempt, type Later } from '../time/later.js'
 import { type Incoming, incomingOf } from './contexts.js'
 import { exceptionOf, RateLimitException, websocketError, websocketException } from './exceptions.js'
-import { tellFields } from './fields.js'
 import { Rooms, type TargetRoom } from './rooms.js'
 
 /**
@@ -104,4 +104,32 @@ function endWith(raw: unknown, room: TargetRoom, info: LimitInfo): void {
   }
   room.end(info, false)
   throw outOfRange(info.key, 'limits', 'must not be of type concurrency where there is no response to end', info.key)
+}
+
+/** The answers that headers tell of: of each room the newest one that admitted, and the refusal with the longest wait. */
+interface Answers {
+  admitted?: LimitInfo
+  refused?: LimitInfo
+}
+
+const answersOf = new WeakMap<object, Map<TargetRoom, Answers>>()
+
+/** Puts the headers of an answer on a response that has not begun, merged with those of the other fields. */
+function tellFields({ response, raw }: Incoming, room: TargetRoom, info: LimitInfo): void {
+  if (raw === undefined || typeof raw.setHeader !== 'function' || raw.headersSent) return
+  const rooms = answersOf.get(raw) ?? new Map<TargetRoom, Answers>()
+  answersOf.set(raw, rooms)
+  const answers = rooms.get(room) ?? {}
+  rooms.set(room, answers)
+  if (!info.blocked) answers.admitted = info
+  else if (answers.refused === undefined || answers.refused.resetMs < info.resetMs) answers.refused = info
+  const each = [...rooms.values()].flatMap(({ admitted, refused }) => [admitted, refused])
+  const infos = each.filter((info) => info !== undefined)
+  const isRefused = infos.some(({ blocked }) => blocked)
+  // The body of a refusal is the driver's.
+  const headers = isRefused ? withoutBody(room.gate.refusal(infos).headers) : room.gate.headers(infos)
+  for (const name in headers) {
+    if (response?.raw !== undefined) response.header?.(name, headers[name] as string)
+    else raw.setHeader(name, headers[name] as string)
+  }
 }

@@ -1,16 +1,17 @@
 /* The options that every room takes, read and checked once. */
 
-import { knownOptions, NO_LIMITER, outOfRange, StoreError, wrongType } from '../errors.js'
+import { knownOptions, NO_LIMITER, outOfRange, wrongType } from '../errors.js'
 import { GATE_OPTIONS, type GateOptions } from '../http/gate.js'
 import { listenersOf } from '../limiter/events.js'
 import { Limiter } from '../limiter/limiter.js'
 import type { Limits, SelectedLimits } from '../limits/documents.js'
 import type { Later } from '../time/later.js'
-import type { Actor, LimitsOfRequest, RoomLimits, Rule } from './rules.js'
+import type { LimitsOfRequest, RoomLimits, RuleOptions } from './rules.js'
 
 /** The options of every room; `Request` is the request, or the context, of its framework. */
 export interface RoomOptions<Request, Outcome extends readonly unknown[] = [Request]>
-  extends Omit<GateOptions, 'scope'> {
+  extends Omit<GateOptions, 'scope'>,
+    RuleOptions<Request> {
   /**
    * A limiter, or the URL of a store; middlewares with the same URL share one limiter and its connections.
    * @defaultValue a limiter of its own, in the memory of this process
@@ -18,28 +19,8 @@ export interface RoomOptions<Request, Outcome extends readonly unknown[] = [Requ
   readonly limiter?: Limiter | string | URL
   /** The limits: one, several, as text, those of a document, or a function of the request. */
   readonly limits: RoomLimits<Request> | Limits | SelectedLimits | LimitsOfRequest<Request>
-  /** The key of limits that are given as text. @defaultValue the route, the path of a mount, or `app` */
-  readonly name?: string | undefined
-  /**
-   * The actor of a request: a user id, an API key. If it returns nothing, or an empty text, the client's address is the
-   * actor.
-   * @defaultValue the client's address
-   */
-  readonly key?: ((request: Request) => Later<Actor>) | undefined
-  /** The units that a request costs. @defaultValue 1 */
-  readonly cost?: number | ((request: Request) => Later<number>) | undefined
-  /** Scales the limits for the request's actor: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
-  readonly factor?: number | ((request: Request) => Later<number>) | undefined
   /** True for requests that are not limited. */
   readonly skip?: ((request: Request) => Later<boolean>) | undefined
-  /**
-   * Decides and counts, but never refuses and sends no headers. If all limits of a request are in shadow mode, its
-   * answer is that nothing is limited.
-   * @defaultValue false
-   */
-  readonly shadow?: boolean | undefined
-  /** A definition that may replace the limit: decided beside it and counted, never enforced. */
-  readonly candidate?: Rule<Request>['candidate']
   /** Statuses, or a function: only these outcomes stay charged. @defaultValue all of them */
   readonly chargeOn?: ChargeOn<Outcome> | undefined
 }
@@ -141,19 +122,8 @@ export function noLimiter(given: unknown): Error {
     : wrongType('', 'limiter', NO_LIMITER, given)
 }
 
-/** A probe of no limit's, to see which limiters answer at once; it writes nothing. */
-const PROBE = { key: 'tidegate/probe', type: 'bucket', size: 1 } as const
-
 /** True for a limiter that counts in this process's memory alone. */
 export const countsAlone = (limiter: Limiter): boolean => !isShared(limiter) && limiter.stats().processes === 0
 
 /** True for a limiter whose answers have to be waited for. */
-export function isShared(limiter: Limiter): boolean {
-  try {
-    limiter.peekSync(PROBE, 'probe')
-    return false
-  } catch (error) {
-    if (error instanceof StoreError && error.failure === 'must-wait') return true
-    throw error
-  }
-}
+export const isShared = (limiter: Limiter): boolean => listenersOf(limiter)?.waits === true

@@ -6,11 +6,11 @@ import type { Limiter } from '../limiter/limiter.js'
 import type { Check } from '../limiter/parts.js'
 import type { Limit } from '../limits/definition-cache.js'
 import { type ChosenLimits, chosenLimits, type Document } from '../limits/documents.js'
+import { type NativeTrialCounts, native } from '../native/native.js'
 import { LimitInfo } from '../results/info.js'
 import { after, all, attempt, type Later, same } from '../time/later.js'
 import { isHeard, tellDenied } from './denials.js'
 import { sameKeyTwice, tellOfLimiter } from './diagnostics.js'
-import type { Extension, Framework } from './framework.js'
 import {
   chargeOption,
   functionOption,
@@ -39,7 +39,7 @@ import {
   withCandidate,
 } from './rules.js'
 import { isOff } from './switch.js'
-import { TrialCounts, type Trials } from './trials.js'
+import { type Trials, trialsOf } from './trials.js'
 
 /** More names than an app has places; they are not the client's, but nothing grows for ever. */
 const MOST_NAMES = 10_000
@@ -50,6 +50,34 @@ const MISSING = 'must be given: a definition, a limit as text, a list of them, a
 
 const NO_SETTINGS = { key: undefined, cost: 1, factor: 1, shadow: false }
 const NONE: readonly never[] = []
+
+/** The part of a room that knows its framework. */
+export interface Framework<Request> {
+  /** Names of options beside those of every room. */
+  readonly options: readonly string[]
+  /** Its name, for events. */
+  readonly kind: string
+  /** The key of limits that are given as text without a name, where requests say none. @defaultValue 'app' */
+  readonly name?: string | undefined
+  /** The client's address, as the gate of the room says it. */
+  client(request: Request, gate: Gate): string
+  /** The status of a response, by what the option `chargeOn` is called with. */
+  statusOf(...outcome: Outcome): number
+  /** True for a request whose client has closed the connection, which has no address then. */
+  isGone(request: Request): boolean
+  /** The key of limits that are given as text without a name: the place that a request is at. The gate is told of mistakes. */
+  nameOf?(request: Request, gate?: Gate): string
+}
+
+/** The way in which a room comes from another. */
+export interface Extension<Request> {
+  /** Its limits are added to the other's. */
+  readonly adds?: boolean
+  /** Its place, where that has other rooms, too. */
+  readonly place?: Place
+  /** The parts of its framework that are other ones. */
+  readonly framework?: Partial<Framework<Request>>
+}
 
 /** Decides requests of a framework; immutable but for its counts. */
 export class Room<Request> {
@@ -76,7 +104,7 @@ export class Room<Request> {
   /** The limits of every request, where each actor has them at cost 1 and nothing else is asked. */
   readonly #plain: Limit | Limit[] | undefined
   readonly #shared: boolean
-  readonly #trials: TrialCounts
+  readonly #trials: NativeTrialCounts
   readonly #chargeOn: ReturnType<typeof chargeOption>
 
   /** A room of these options; one that comes from another shares its limiter and counts, and may add to its limits. */
@@ -99,7 +127,7 @@ export class Room<Request> {
     this.#settings = settingsOf<Request>(options, '', NO_SETTINGS)
     this.#skip = functionOption(options, 'skip')
     this.#chargeOn = chargeOption(options.chargeOn, framework.statusOf)
-    this.#trials = from === undefined ? new TrialCounts() : from.#trials
+    this.#trials = from === undefined ? native.makeTrialCounts() : from.#trials
     this.#name = nameOption(options.name)
     this.#place = place ?? new Place(this.limiter)
     if (place === undefined) this.#place.endsWith(this)
@@ -188,7 +216,7 @@ export class Room<Request> {
 
   /** The counts of limits in shadow mode and of candidates. */
   trials(): Trials {
-    return this.#trials.read()
+    return trialsOf(this.#trials)
   }
 
   /** Tells the listeners of the limiter; a limit in shadow mode denies nothing, and is told all the same. */
@@ -317,11 +345,8 @@ export class Room<Request> {
     }
     const plan = planOf(rules, checks)
     const made = (info: LimitInfo): LimitInfo => {
-      for (const trial of plan.native.trials(LimitInfo.denials(info))) {
-        this.#trials.note(trial)
-        const { place, key, live, denied } = trial
-        const isTold = denied && typeof live !== 'boolean' && isHeard(this.limiter)
-        if (isTold) this.#tellDenied(request, key, (checks[place] as Check).actor, true)
+      for (const { place, key } of plan.native.count(LimitInfo.denials(info), this.#trials)) {
+        if (isHeard(this.limiter)) this.#tellDenied(request, key, (checks[place] as Check).actor, true)
       }
       if (info !== NO_LIMIT) beginHold(this.limiter, info, plan)
       return info

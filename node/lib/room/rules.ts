@@ -13,22 +13,34 @@ import type { Later } from '../time/later.js'
 /** An actor; a number is written in decimals, and a missing one stands for the client's address. */
 export type Actor = string | number | bigint | null | undefined
 
+/** The options of all limits of a room, and of a limit that has its own: those that it leaves out are the room's. */
+export interface RuleOptions<Request> {
+  /** The key of limits that are given as text. @defaultValue the route, the path of a mount, or `app` */
+  readonly name?: string | undefined
+  /**
+   * The actor of a request: a user id, an API key. If it returns nothing, or an empty text, the client's address is the
+   * actor.
+   * @defaultValue the client's address
+   */
+  readonly key?: ((request: Request) => Later<Actor>) | undefined
+  /** The units that a request costs. @defaultValue 1 */
+  readonly cost?: number | ((request: Request) => Later<number>) | undefined
+  /** Scales the limits for the request's actor: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue 1 */
+  readonly factor?: number | ((request: Request) => Later<number>) | undefined
+  /**
+   * Decides and counts, but never refuses and sends no headers. If all limits of a request are in shadow mode, its
+   * answer is that nothing is limited.
+   * @defaultValue false
+   */
+  readonly shadow?: boolean | undefined
+  /** A definition that may replace the limit: decided beside it and counted, never enforced. */
+  readonly candidate?: Definition | string | undefined
+}
+
 /** A limit of a room with settings of its own, in place of those of the room. */
-export interface Rule<Request> {
+export interface Rule<Request> extends RuleOptions<Request> {
   /** A definition, or a limit as text. */
   readonly limit: Definition | string
-  /** The key of a limit that is given as text. */
-  readonly name?: string | undefined
-  /** The actor of a request. @defaultValue the key of the room */
-  readonly key?: ((request: Request) => Later<Actor>) | undefined
-  /** The units that a request costs. @defaultValue the cost of the room */
-  readonly cost?: number | ((request: Request) => Later<number>) | undefined
-  /** Scales the limit: 0.5 = twice the allowance, 2 = half, 0 = no limit. @defaultValue the factor of the room */
-  readonly factor?: number | ((request: Request) => Later<number>) | undefined
-  /** Decides and counts, but never refuses and sends no headers. @defaultValue the shadow of the room */
-  readonly shadow?: boolean | undefined
-  /** A definition that may replace this limit: decided beside it and counted, never enforced. */
-  readonly candidate?: Definition | string | undefined
 }
 
 /** A definition, a limit as text (`'100/minute'`), or either with settings of its own. */
@@ -138,10 +150,6 @@ const fieldsOfAll = (given: unknown): RuleFields[] => (Array.isArray(given) ? gi
 interface RuleFields {
   readonly limit: unknown
   readonly name?: string | undefined
-  readonly key?: unknown
-  readonly cost?: unknown
-  readonly factor?: unknown
-  readonly shadow?: unknown
   readonly candidate?: unknown
 }
 

@@ -1,4 +1,4 @@
-import type { Trial } from '../native/native.js'
+import type { NativeTrialCounts } from '../native/native.js'
 
 /** Counts of a limit in shadow mode: what it would have done. */
 export interface ShadowCounts {
@@ -25,37 +25,13 @@ export interface Trials {
 }
 
 /** The counts of a room. */
-export class TrialCounts {
-  readonly #shadow = new Map<string, ShadowCounts>()
-  readonly #candidates = new Map<string, CandidateCounts>()
-
-  /** Counts a result: of a limit in shadow mode, or of a candidate beside the live limit. */
-  note({ key, live, denied }: Trial): void {
-    if (typeof live === 'boolean') {
-      const none = { bothAdmitted: 0, bothDenied: 0, onlyLiveDenied: 0, onlyCandidateDenied: 0 }
-      const counts = entry(this.#candidates, key, none)
-      if (live) counts[denied ? 'bothDenied' : 'onlyLiveDenied']++
-      else counts[denied ? 'onlyCandidateDenied' : 'bothAdmitted']++
-    } else {
-      entry(this.#shadow, key, { admitted: 0, denied: 0 })[denied ? 'denied' : 'admitted']++
-    }
-  }
-
-  /** The counts so far. */
-  read(): Trials {
-    return { shadow: copy(this.#shadow), candidates: copy(this.#candidates) }
-  }
-}
-
-/** Keys that are made up at run time must not pile up. */
-const MOST_KEYS = 1000
-
-function entry<T>(counts: Map<string, T>, key: string, none: T): T {
-  const known = counts.get(key) ?? none
-  if (counts.size < MOST_KEYS) counts.set(key, known)
-  return known
-}
-
-function copy<T extends object>(counts: ReadonlyMap<string, T>): Record<string, T> {
-  return Object.fromEntries(Array.from(counts, ([key, each]) => [key, { ...each }]))
+export function trialsOf(counts: NativeTrialCounts): Trials {
+  const shadow = counts
+    .shadow()
+    .map(({ key, counts: [admitted = 0, denied = 0] }) => [key, { admitted, denied }] as const)
+  const candidates = counts.candidates().map(({ key, counts: each }) => {
+    const [bothAdmitted = 0, bothDenied = 0, onlyLiveDenied = 0, onlyCandidateDenied = 0] = each
+    return [key, { bothAdmitted, bothDenied, onlyLiveDenied, onlyCandidateDenied }] as const
+  })
+  return { shadow: Object.fromEntries(shadow), candidates: Object.fromEntries(candidates) }
 }

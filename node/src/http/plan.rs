@@ -14,17 +14,56 @@ use crate::text::actor_text;
 #[napi]
 pub(crate) struct Plan(http::Plan);
 
-/// The result of limits that are tried.
+/// A limit in shadow mode that would have denied.
 #[napi(object, object_from_js = false)]
-pub(crate) struct Trial {
-    /// The number of the place that tries them.
+pub(crate) struct Shadowed {
+    /// The number of its place.
     pub place: f64,
-    /// The keys under which it is counted.
+    /// Its key.
     pub key: String,
-    /// Of a candidate: the limits that it might replace denied.
-    pub live: Option<bool>,
-    /// The limits on trial would have denied.
-    pub denied: bool,
+}
+
+/// The counts of a limit that is tried.
+#[napi(object, object_from_js = false)]
+pub(crate) struct TrialCount {
+    /// The key under which it is counted.
+    pub key: String,
+    /// The counts, in the order of the engine's documentation.
+    pub counts: Vec<f64>,
+}
+
+/// Counts of limits that are tried.
+#[napi]
+pub(crate) struct TrialCounts(http::TrialCounts);
+
+#[napi]
+#[expect(unreachable_pub, reason = "napi takes no others")]
+impl TrialCounts {
+    /// The counts of limits in shadow mode.
+    #[napi(catch_unwind)]
+    pub fn shadow(&self) -> Vec<TrialCount> {
+        listed(self.0.shadow())
+    }
+
+    /// The counts of candidates.
+    #[napi(catch_unwind)]
+    pub fn candidates(&self) -> Vec<TrialCount> {
+        listed(self.0.candidates())
+    }
+}
+
+fn listed<'a, const N: usize>(counts: impl Iterator<Item = (&'a str, [u64; N])>) -> Vec<TrialCount> {
+    let listed = |(key, counts): (&str, [u64; N])| TrialCount {
+        key: key.to_owned(),
+        counts: counts.iter().map(|count| *count as f64).collect(),
+    };
+    counts.map(listed).collect()
+}
+
+/// No counts.
+#[napi]
+pub(crate) fn make_trial_counts() -> TrialCounts {
+    TrialCounts(http::TrialCounts::new())
 }
 
 #[napi]
@@ -45,12 +84,16 @@ impl Plan {
         self.0.enforces()
     }
 
-    /// The results of what is tried, by the fates of the checks of the decision.
+    /// Counts what is tried, by the fates of the checks of the decision; returns the limits in shadow mode that would
+    /// have denied.
     #[napi(catch_unwind)]
-    pub fn trials(&self, denied: Vec<bool>) -> Vec<Trial> {
+    pub fn count(&self, denied: Vec<bool>, counts: &mut TrialCounts) -> Vec<Shadowed> {
         let trials = self.0.trials(|at| denied.get(at).copied().unwrap_or_default());
-        let trial = |http::Trial { place, key, live, denied, .. }| Trial { place: place as f64, key, live, denied };
-        trials.into_iter().map(trial).collect()
+        for trial in &trials {
+            counts.0.note(trial);
+        }
+        let shadowed = trials.into_iter().filter(|trial| trial.live.is_none() && trial.denied);
+        shadowed.map(|http::Trial { place, key, .. }| Shadowed { place: place as f64, key }).collect()
     }
 
     /// The milliseconds after which units that the decision holds are free again unless they are renewed, by the fates of

@@ -117,31 +117,31 @@ impl Gate {
         Ok(headers.into_iter().map(|(name, value)| (PyString::intern(py, name), value)).collect())
     }
 
-    /// The same in bytes, with names in lower case, as ASGI takes them.
-    #[pyo3(signature = (infos, status = 200, /))]
-    fn raw_headers<'py>(&self, infos: &Bound<'py, PyAny>, status: u16) -> PyResult<Bound<'py, PyList>> {
-        raw(infos.py(), &answers(infos, |answers| self.0.headers(answers, status))?)
-    }
-
-    /// Headers of a response, as ASGI has them, with those of its answers in place of its own of the same names.
+    /// Headers of a response, as ASGI has them, with those of its answers.
     ///
-    /// Of two lines with one name a client reads neither.
-    #[pyo3(signature = (own, infos, status = 200, /))]
+    /// These stand in place of its own of the same names, or are left out where it ``keeps`` its own: of two lines with
+    /// one name a client reads neither.
+    #[pyo3(signature = (own, infos, status = 200, keeps = false, /))]
     fn with_headers<'py>(
         &self,
         own: &Bound<'py, PyAny>,
         infos: &Bound<'py, PyAny>,
         status: u16,
+        keeps: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let headers = answers(infos, |answers| self.0.headers(answers, status))?;
+        let mut headers = answers(infos, |answers| self.0.headers(answers, status))?;
         let made = PyList::empty(own.py());
         for pair in own.try_iter()? {
             let pair = pair?;
             let (name, _) = field(&pair)?;
             let name = bytes(&name)?;
-            if !headers.iter().any(|(ours, _)| name.eq_ignore_ascii_case(ours.as_bytes())) {
-                made.append(pair)?;
+            let ours = headers.iter().position(|(ours, _)| name.eq_ignore_ascii_case(ours.as_bytes()));
+            match ours {
+                Some(index) if keeps => drop(headers.remove(index)),
+                Some(_) => continue,
+                None => {}
             }
+            made.append(pair)?;
         }
         for header in &headers {
             made.append(line(own.py(), header)?)?;

@@ -8,40 +8,19 @@ mod room;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyString};
 use tidegate::ffi;
-use tidegate::http::{Mistake, combined, forget_mistakes};
+use tidegate::http::{Mistake, forget_mistakes};
 
-use crate::args::{self, Arg};
-use crate::check::{Checks, OwnedCheck, parts_of_checks};
+use crate::args;
 use crate::errors::limit_error;
 use crate::limits::Limit;
 
 pub(crate) use gate::{Gate, Refusal};
 pub(crate) use outgoing::Outgoing;
 pub(crate) use parse::parse_headers;
-pub(crate) use plan::Plan;
+pub(crate) use plan::{Plan, TrialCounts};
 pub(crate) use room::{Denials, Names, client_of, key_of, request_error, request_error_parts, route_name, template};
-
-/// One check for each limit and actor: what several places ask for is charged once, the larger of the costs.
-#[pyfunction]
-#[pyo3(name = "_combine", signature = (checks, /))]
-pub(crate) fn combine<'py>(py: Python<'py>, checks: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    let given = parts_of_checks(checks)?;
-    let read = given
-        .iter()
-        .map(|parts| OwnedCheck::new(limit(&parts[0])?, &parts[1], Arg::of(parts.get(2)), Arg::of(parts.get(3))));
-    let checks = Checks::Several(read.collect::<PyResult<_>>()?);
-    let units: Vec<_> =
-        checks.with(py, |checks| combined(checks).kept.iter().map(|(index, check)| (*index, check.units())).collect());
-    let combined = units.into_iter().map(|(index, units)| {
-        let parts = &given[index];
-        let mut tuple = vec![parts[0].clone(), parts[1].clone(), units.into_pyobject(py)?.into_any()];
-        tuple.extend(parts.get(3).cloned());
-        PyTuple::new(py, tuple)
-    });
-    PyList::new(py, combined.collect::<PyResult<Vec<_>>>()?)
-}
 
 fn limit<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Limit>> {
     if let Ok(limit) = given.cast::<Limit>() {

@@ -1,5 +1,7 @@
 //! The decision of one request: what its places ask for, and what the answer means to each.
 
+use std::sync::Mutex;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyTuple};
 use tidegate::http::{self, Asked, Paid, Role};
@@ -98,17 +100,20 @@ impl Plan {
         })
     }
 
-    /// The results of what is tried.
+    /// Counts what is tried.
     ///
-    /// Its place, the key under which it is counted, whether the limits that it might replace denied (``None`` of a
-    /// limit in shadow mode), whether it would have, and the answer that did.
-    #[pyo3(signature = (info, /))]
-    fn trials<'py>(&self, info: &Bound<'py, LimitInfo>) -> PyResult<Vec<TrialParts<'py>>> {
+    /// Returns the places whose limits in shadow mode would have denied, each with the answer that would.
+    #[pyo3(signature = (info, counts, /))]
+    fn count<'py>(
+        &self,
+        info: &Bound<'py, LimitInfo>,
+        counts: &TrialCounts,
+    ) -> PyResult<Vec<(usize, Bound<'py, LimitInfo>)>> {
         let denying = denying(info)?;
         let trials = self.plan.trials(|at| denying(at).is_some());
-        let parts =
-            |trial: http::Trial| (trial.place, trial.key, trial.live, trial.denied, trial.denied_by.and_then(&denying));
-        Ok(trials.into_iter().map(parts).collect())
+        counts.note(&trials);
+        let shadowed = trials.into_iter().filter(|trial| trial.live.is_none());
+        Ok(shadowed.filter_map(|trial| Some((trial.place, denying(trial.denied_by?)?))).collect())
     }
 
     /// The seconds until the units that the call holds are free again unless they are renewed.
@@ -135,5 +140,50 @@ fn denying<'py>(info: &Bound<'py, LimitInfo>) -> PyResult<impl Fn(usize) -> Opti
     Ok(move |at| checks.iter().find(|check| check.get().info.check_index() == at && check.get().info.blocked).cloned())
 }
 
-/// A trial in the order of its documentation.
-type TrialParts<'py> = (usize, String, Option<bool>, bool, Option<Bound<'py, LimitInfo>>);
+/// Counts of limits that are tried.
+#[pyclass(frozen, name = "_TrialCounts", module = "tidegate._tidegate")]
+pub(crate) struct TrialCounts(Mutex<http::TrialCounts>);
+
+#[pymethods]
+impl TrialCounts {
+    #[new]
+    #[pyo3(signature = ())]
+    fn new() -> Self {
+        Self(Mutex::new(http::TrialCounts::new()))
+    }
+
+    /// The counts of limits in shadow mode, each behind its key.
+    #[pyo3(signature = ())]
+    fn shadow(&self) -> Vec<(String, [u64; 2])> {
+        self.0.lock().map(|counts| owned(counts.shadow())).unwrap_or_default()
+    }
+
+    /// The counts of candidates, each behind the key of the limits that it might replace.
+    #[pyo3(signature = ())]
+    fn candidates(&self) -> Vec<(String, [u64; 4])> {
+        self.0.lock().map(|counts| owned(counts.candidates())).unwrap_or_default()
+    }
+
+    /// Sets all counts back to nothing.
+    #[pyo3(signature = ())]
+    fn clear(&self) {
+        if let Ok(mut counts) = self.0.lock() {
+            *counts = http::TrialCounts::new();
+        }
+    }
+}
+
+impl TrialCounts {
+    fn note(&self, trials: &[http::Trial]) {
+        // No code of Python's runs under it.
+        if let Ok(mut counts) = self.0.lock() {
+            for trial in trials {
+                counts.note(trial);
+            }
+        }
+    }
+}
+
+fn owned<'a, const N: usize>(counts: impl Iterator<Item = (&'a str, [u64; N])>) -> Vec<(String, [u64; N])> {
+    counts.map(|(key, counts)| (key.to_owned(), counts)).collect()
+}

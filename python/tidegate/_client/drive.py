@@ -12,8 +12,6 @@ from .._web.store import Store
 from .exchange import Call, exchange
 from .settings import Settings
 
-__all__ = ["run", "run_async"]
-
 
 def run(settings: Settings, call: Call) -> Any:
     """Takes a request through the limits, and returns its response."""

@@ -8,8 +8,6 @@ from .._errors import TidegateError
 from .._hold import AsyncHeld
 from .._tidegate import Held
 
-__all__ = ["release", "release_async"]
-
 _log = logging.getLogger("tidegate")
 
 

@@ -16,8 +16,6 @@ from .._hold import AsyncHeld, BlockedError
 from .._tidegate import Held, LimitInfo
 from .settings import STOP, Settings
 
-__all__ = ["Call", "Step", "exchange"]
-
 Step: TypeAlias = float | Callable[[Any], Any]
 """Seconds to sleep; or a function of the limiter, whose result an async caller awaits where it has to."""
 

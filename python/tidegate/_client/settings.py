@@ -11,8 +11,6 @@ from .._tidegate import Limit, _Outgoing
 from .._web.definitions import Definitions, Written
 from .._web.store import MEMORY, LimiterLike, store_of
 
-__all__ = ["OutgoingOptions", "Settings"]
-
 
 class OutgoingOptions(TypedDict, total=False):
     """The options that all HTTP clients have in common; ``None`` counts as not given."""

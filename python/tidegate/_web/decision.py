@@ -11,13 +11,11 @@ from .._aio import AsyncLimiter
 from .._errors import LimitError, StoreError
 from .._hold import AsyncHeld
 from .._tidegate import Held, LimitInfo, _Plan
-from ..shadow import count_candidate, count_shadow
+from ..shadow import COUNTS
 from .drive import value_of
 from .failure import by_request
 from .guard import Guard, Part
 from .store import Store
-
-__all__ = ["NO_LIMIT", "Decision", "decide"]
 
 # The engine's own answer where there is no limit.
 NO_LIMIT = LimitInfo(remaining=2**53 - 1, quota=2**53 - 1)
@@ -88,13 +86,9 @@ class Decision:
         """Counts what is tried."""
         if not any(part.shadow or part.candidate for part in self.parts):
             return
-        for place, key, live, denied, info in plan.trials(self.receipt):
-            if live is not None:
-                count_candidate(key, live, denied)
-                continue
-            count_shadow(key, denied)
+        for place, info in plan.count(self.receipt, COUNTS):
             guard = self.parts[place].guard
-            if info is not None and guard.on_blocked is not None:
+            if guard.on_blocked is not None:
                 self.shadowed.append((guard, info))
 
     @property

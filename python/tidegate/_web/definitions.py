@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from .._errors import LimitError
 from .._limits import Limits, SelectedLimits
 from .._tidegate import Limit
-
-__all__ = ["Asked", "Definitions", "Documented", "Known", "Written"]
 
 Written: TypeAlias = str | Limit | Mapping[str, object]
 """One limit as a user writes it; a text may hold several, with ``;`` between them."""
@@ -28,14 +27,13 @@ class Definitions:
     several texts each has its period behind that, as ``Limit.parse_all`` says.
     """
 
-    __slots__ = ("_by_place", "_named", "_suffix", "_texts", "checked", "derives", "holds")
+    __slots__ = ("_named", "_of_place", "_suffix", "_texts", "checked", "derives", "holds")
 
     checked: tuple[Limit, ...]
     """The limits, with keys as if the field were the name of their place."""
 
     def __init__(self, field: str, limits: Written | Sequence[Written], name: str | None, suffix: str = "") -> None:
         self._suffix = suffix
-        self._by_place: dict[str, tuple[Limit, ...]] = {}
         named: list[Limit] = []
         texts: list[str] = []
         for limit in _listed(field, limits):
@@ -49,6 +47,7 @@ class Definitions:
             named += self._read(name)
             texts = []
         self._named = tuple(named)
+        self._of_place = lru_cache(MOST_PLACES)(lambda place: (*self._named, *self._read(place)))
         self.derives = bool(texts)
         """There are texts whose key is the name of their place."""
         self.checked = self._named + tuple(self._read(field) if texts else ())
@@ -68,14 +67,7 @@ class Definitions:
 
     def of(self, place: str) -> tuple[Limit, ...]:
         """The limits of a place with this name."""
-        if not self.derives:
-            return self._named
-        limits = self._by_place.get(place)
-        if limits is None:
-            if len(self._by_place) >= MOST_PLACES:
-                self._by_place.clear()
-            limits = self._by_place[place] = (*self._named, *self._read(place))
-        return limits
+        return self._of_place(place) if self.derives else self._named
 
     def checks(self, place: str, actor: str, cost: int, factor: float) -> list[Asked]:
         """The checks of an actor at a place."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["driven", "run", "value_of"]
-
 T = TypeVar("T")
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any
 
 from .._errors import LimitError, StoreError, TidegateError
 from .._tidegate import _request_error, _request_error_parts
-
-__all__ = ["RequestError", "adopted", "asked", "by_request", "invalid", "translated"]
-
-E = TypeVar("E", bound=TidegateError)
 
 _log = logging.getLogger("tidegate")
 
@@ -62,18 +59,27 @@ async def asked(function: Callable[[Any], Any], request: Any, kind: str) -> Any:
         raise invalid(error, kind) from error
 
 
-def adopted(exception: E, error: TidegateError) -> E:
+@cache
+def _both(ours: Any, theirs: Any) -> Any:
+    return type(theirs.__name__, (ours, theirs), {"__module__": theirs.__module__})
+
+
+def adopted(exception: Exception, error: TidegateError) -> Exception:
     """The exception of a framework, with all that the error says.
 
     Its class is one of ours too, so handlers and ``except`` clauses for that find it as they would find the error.
     """
-    exception.args = error.args
-    vars(exception).update(vars(error))
-    return exception
+    theirs: Any = type(exception)
+    both = _both(StoreError if isinstance(error, StoreError) else RequestError, theirs)
+    # What the framework's own would be made of is in it already, and ours may be made of something else.
+    made: Exception = both.__new__(both)
+    made.args = error.args
+    vars(made).update({**vars(exception), **vars(error)})
+    return made
 
 
 def translated(
-    error: TidegateError, unavailable: Callable[[], StoreError], bad_request: Callable[[RequestError], RequestError]
+    error: TidegateError, unavailable: Callable[[], Exception], bad_request: Callable[[RequestError], Exception]
 ) -> Exception:
     """The exception of a framework for a failed store or a request that cannot be decided; any other error stays."""
     if isinstance(error, StoreError):

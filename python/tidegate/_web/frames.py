@@ -7,8 +7,6 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
-__all__ = ["makes_once", "served", "serves"]
-
 # Starlette makes the middlewares of an application that is mounted below another when that is first served.
 STACK = "build_middleware_stack"
 OWN = __package__.partition(".")[0]

@@ -7,27 +7,22 @@ import itertools
 import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from .._errors import LimitError
 from .._limits import Limits as Document
 from .._limits import SelectedLimits
-from .._tidegate import _CANDIDATE
+from .._tidegate import _CANDIDATE, Limit, LimitInfo
 from .definitions import Asked, Definitions, Documented, Known, Written
 from .option_checks import charges_of, check_function, check_numbers, unknown_option
 
 if sys.version_info >= (3, 11):
-    from typing import TypedDict
+    from typing import TypedDict, Unpack
 else:
     # Python's own cannot be generic before.
-    from typing_extensions import TypedDict
+    from typing_extensions import TypedDict, Unpack
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from .._tidegate import Limit, LimitInfo
-
-__all__ = ["ASK", "Given", "Guard", "GuardOptions", "LimitOptions", "Limits", "Part"]
+__all__ = ["ASK", "Given", "Guard", "GuardOptions", "LimitOptions", "Limits", "Part", "Unpack"]
 
 R = TypeVar("R")
 T = TypeVar("T")

@@ -11,11 +11,18 @@ from .._tidegate import Limit
 from .guard import Guard
 from .room import Room
 
-__all__ = ["BUDGET", "ROWS", "Operator", "Place", "Refused"]
-
 T = TypeVar("T")
 
-BUDGET, ROWS = 10_000, 20
+VERBS = ("ping", "limits", "status", "top", "reset", "clear")
+"""The commands: methods of an operator, whose documentation and parameters are theirs."""
+HELP = {
+    "actor": "An address, or what key returned.",
+    "keys": "Only the limit with this key; repeatable.",
+    "budget": "The most keys that are looked at.",
+    "count": "The most actors that are shown.",
+}
+MOST = 2**53
+CLEAR = "Remove the entries of all clients?"
 
 
 class Refused(Exception):  # noqa: N818
@@ -38,13 +45,13 @@ class Operator:
         self.places = places
 
     def ping(self) -> Iterator[str]:
-        """Asks the store for a decision."""
+        """Ask the store for a decision. Fails with the reason where it does not decide."""
         health = _asked(self.store.sync.ping)
         yield from (f"warning: {warning}" for warning in health.warnings)
         yield f"{self.store!r} decides calls"
 
     def limits(self) -> Iterator[str]:
-        """Lists the limits of every place."""
+        """List the limits of every route."""
         for place in self.places():
             yield place.title
             for guard, name in place.guards:
@@ -54,18 +61,18 @@ class Operator:
                 yield "  no limit"
 
     def status(self, actor: str) -> Iterator[str]:
-        """Shows what an actor has left of each limit."""
+        """Show what ACTOR, an address or what key returned, has left of each limit."""
         self._check_shared()
         for limit in self._known():
             yield str(_asked(partial(self.store.sync.explain, limit, self._actor(actor))))
 
-    def top(self, budget: int = BUDGET, count: int = ROWS) -> Iterator[str]:
-        """Shows the actors that are closest to the limits, among those that ``budget`` keys of the store name."""
+    def top(self, budget: int = 10_000, count: int = 20) -> Iterator[str]:
+        """Show the actors that are closest to the limits."""
         self._check_shared()
         yield from _asked(partial(self.store.sync._closest, self._known(), budget, count)).splitlines()
 
     def reset(self, actor: str, keys: Sequence[str] = ()) -> Iterator[str]:
-        """Gives an actor its limits back, those with these keys or all."""
+        """Give ACTOR all of its limits back."""
         self._check_shared()
         known = {limit.key: limit for limit in self._known()}
         for key in keys:
@@ -77,7 +84,7 @@ class Operator:
         yield f"{len(chosen)} limits of {actor} are reset"
 
     def clear(self) -> Iterator[str]:
-        """Removes every entry of the limiter's namespace."""
+        """Remove every entry of the limiter's namespace."""
         self._check_shared()
         yield f"{_asked(self.store.sync.clear)} entries are removed"
 

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._errors import LimitError
-from .._tidegate import Limiter
-
-if TYPE_CHECKING:
-    from .._tidegate import Limit
-
-__all__ = ["charges_of", "check_function", "check_numbers", "unknown_option"]
+from .._tidegate import Limit, Limiter
 
 # Tells of a cost or a factor that a limit can never take; nothing is charged in it.
 _TRIAL = Limiter(max_entries=1)

@@ -12,8 +12,6 @@ from .decision import Decision
 from .drive import run
 from .guard import Guard, Part
 
-__all__ = ["Record", "unreleased"]
-
 
 def unreleased(middleware: str) -> ConfigurationError:
     """The error for units that nothing would release."""

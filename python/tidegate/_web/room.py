@@ -13,18 +13,15 @@ from .._errors import LimitError
 from .._http import Gate, GateOptions
 from .._tidegate import _Denials, _key_of
 from . import workers
-from .actors import actor_of
 from .decision import Decision, decide
 from .definitions import Asked, Known
 from .drive import run, value_of
 from .failure import asked, invalid
 from .frames import served
 from .guard import ASK, Guard, GuardOptions, Limits, Part
-from .names import APP
 from .option_checks import unknown_option
+from .places import APP
 from .store import MEMORY, LimiterLike, store_of
-
-__all__ = ["Room"]
 
 R = TypeVar("R")
 
@@ -222,3 +219,25 @@ class Room(Generic[R]):
             self.store.sync.ping()
         except Exception as error:
             self.gate.report("store-unreachable", str(error))
+
+
+class Marked(str):
+    """An actor that is one already, and no key."""
+
+    __slots__ = ()
+
+
+def actor_of(key: object) -> str:
+    """The actor of a key. Numbers and UUIDs are common as keys of users."""
+    if type(key) is str:
+        return _key_of(key)
+    if isinstance(key, Marked):
+        return str(key)
+    try:
+        if (isinstance(key, str | int) and not isinstance(key, bool)) or type(key).__name__ == "UUID":
+            return _key_of(str(key))
+    except ValueError:
+        # An integer of so many digits that Python does not write it.
+        key = "a huge number"
+    message = f"key must return text, a whole number or a UUID, got {key!r}"
+    raise invalid(LimitError(message, "", "key", repr(key)), "key")

@@ -10,8 +10,6 @@ from .._tidegate import Limiter, LimitInfo
 from .decision import NO_LIMIT
 from .store import Store
 
-__all__ = ["stand_in"]
-
 
 @contextmanager
 def stand_in(limiter: Limiter | AsyncLimiter | None) -> Iterator[None]:

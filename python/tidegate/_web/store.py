@@ -9,8 +9,6 @@ from .._aio import AsyncLimiter
 from .._errors import LimitError
 from .._tidegate import Limit, Limiter, _Names
 
-__all__ = ["MEMORY", "OF_MIDDLEWARE", "LimiterLike", "Store", "store_of"]
-
 LimiterLike: TypeAlias = "str | Limiter | AsyncLimiter | Store"
 """A limiter of either kind, or the URL of a store."""
 

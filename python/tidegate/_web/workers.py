@@ -8,8 +8,6 @@ import re
 import sys
 from functools import cache
 
-__all__ = ["count"]
-
 
 @cache
 def count() -> int:

@@ -13,8 +13,6 @@ from .guard import Guard
 from .record import Record
 from .room import Room
 
-__all__ = ["EnvironRecord", "EnvironRoom", "Settled"]
-
 R = TypeVar("R")
 
 

@@ -9,9 +9,24 @@ In the settings, ``TIDEGATE`` names the stores and the limits of every view:
 
 from __future__ import annotations
 
-from .._web.django.decorators import async_limiter, exempt, info, limiter, rate_limit, settle
-from .._web.django.middleware import RateLimitMiddleware
-from .._web.django.serve import rate_limited
+import functools
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, TypeVar
+
+from asgiref.sync import iscoroutinefunction
+from django.utils.decorators import method_decorator
+
+from .._aio import AsyncLimiter
+from .._errors import LimitError
+from .._tidegate import Limiter, LimitInfo
+from .._web.django.middleware import OWNER, RateLimitMiddleware
+from .._web.django.room import DEFAULT, DjangoGuard, DjangoRoom, project, record_of
+from .._web.django.serve import begin, finish, limit, rate_limited, rooms
+from .._web.drive import driven
+from .._web.guard import GuardOptions, Limits, Unpack
+from .._web.places import EXEMPT, mark
 
 __all__ = [
     "RateLimitMiddleware",
@@ -23,3 +38,123 @@ __all__ = [
     "rate_limited",
     "settle",
 ]
+
+T = TypeVar("T")
+
+
+class ViewOptions(GuardOptions[Any], total=False):
+    """Options of a view's limits."""
+
+    using: str
+    """The name of the store in the settings."""
+
+
+def rate_limit(limits: Limits[Any], **options: Unpack[ViewOptions]) -> Callable[[T], T]:
+    """Limits a view: a function or a class, sync or async, or with ``method_decorator`` one of its methods.
+
+    It adds to ``TIDEGATE["LIMITS"]``, or with ``override=True`` replaces them. ``using`` names the store. ``key`` may
+    be ``"user_or_ip"`` too.
+
+    >>> from tidegate.django import rate_limit
+    >>> @rate_limit("5/minute", key="user_or_ip")
+    ... def search(request): ...
+    """
+    guard: DjangoGuard = DjangoRoom.guard(limits, **options)
+
+    def decorate(view: T) -> T:
+        decorated: T = _decorated(guard, decorate, view)
+        return decorated
+
+    return decorate
+
+
+def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
+    if isinstance(view, type):
+        _check_async(guard, getattr(view, "view_is_async", False))
+        return method_decorator(decorate, name="dispatch")(view)
+    if not callable(view):
+        raise LimitError(f"rate_limit is for a view, got {view!r}", "", "limits", repr(view))
+    if isinstance(view, FunctionType):
+        name = view.__qualname__
+        if next(iter(inspect.signature(view).parameters), "") == "self":
+            message = f"rate_limit is for a view, got the method {name}: put method_decorator(rate_limit(…)) on it"
+            raise LimitError(message, "", "limits", name)
+        # Django's own tries a decorator of methods with a function that is never called.
+        _check_async(guard, iscoroutinefunction(view) or name.startswith("_update_method_wrapper"))
+    is_async = _is_async(view)
+
+    async def limited(request: Any, *args: Any, **kwargs: Any) -> Any:
+        record = begin(request)
+        is_seen = guard in record.seen
+        finishes = not is_seen and not record.is_carried
+        response = None if is_seen else await limit(request, record, rooms(record, [guard]), view, is_async)
+        if response is None:
+            try:
+                response = view(request, *args, **kwargs)
+                if is_async:
+                    response = await response
+            finally:
+                if response is None and finishes:
+                    await record.end(is_async)
+        return await finish(record, response, is_async) if finishes else response
+
+    wrapped: Any = functools.wraps(view)(driven(limited, is_async))
+    mark(OWNER, wrapped, guard)
+    return wrapped
+
+
+def _check_async(guard: DjangoGuard, is_async: bool) -> None:
+    if guard.is_async and not is_async:
+        raise LimitError("a coroutine function needs an async view", "", "limits", str(guard))
+
+
+def _is_async(view: Any) -> bool:
+    """A coroutine function, or the bound ``dispatch`` of a class whose methods are such."""
+    owner = getattr(getattr(view, "func", view), "__self__", None)
+    return iscoroutinefunction(view) or getattr(owner, "view_is_async", False)
+
+
+def exempt(view: T) -> T:
+    """Takes a view, a function or a class, out of all limits.
+
+    >>> from tidegate.django import exempt
+    >>> @exempt
+    ... def health(request): ...
+    """
+    if isinstance(view, type):
+        decorated: T = method_decorator(exempt, name="dispatch")(view)
+        return decorated
+    mark(OWNER, view, EXEMPT)
+    return view
+
+
+def limiter(using: str = DEFAULT) -> Limiter:
+    """The limiter of a store that the settings name, to look at limits or reset them.
+
+    >>> from tidegate import Bucket, client_of
+    >>> from tidegate.django import limiter
+    >>> def forgive(address):
+    ...     limiter().reset(Bucket("login", size=5), client_of(address))
+    """
+    return project().named(using).store.sync
+
+
+def async_limiter(using: str = DEFAULT) -> AsyncLimiter:
+    """The same for async code."""
+    return project().named(using).store.aio
+
+
+def info(request: Any) -> LimitInfo | None:
+    """The latest answer about a request, also ``request.rate_limit``; ``None`` where nothing limited it."""
+    record = record_of(request)
+    return None if record is None else record.latest
+
+
+def settle(request: Any, cost: int) -> bool:
+    """Notes what a request really cost; the difference is charged or given back at the end of its response.
+
+    Call it as often as you know better, also from a stream; the latest number counts. False says that no limit was
+    given a ``cost``.
+    """
+    record = record_of(request)
+    return record is not None and record.settle(cost)

@@ -20,12 +20,12 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.module_loading import import_string
 
 from .._tidegate import FixedWindow, LimitInfo
-from .._web.actors import Marked
 from .._web.django.room import DjangoGuard, project, user_of
 from .._web.django.serve import begin, decide, find_user, rooms
 from .._web.drive import driven, run
 from .._web.failure import RequestError, adopted
 from .._web.guard import Part
+from .._web.room import Marked
 
 __all__ = ["ALL", "UNSAFE", "RatelimitMiddleware", "Ratelimited", "Usage", "get_usage", "is_ratelimited", "ratelimit"]
 
@@ -52,10 +52,6 @@ class Ratelimited(PermissionDenied):  # type: ignore[misc]
     """
 
 
-class BadRequestError(RequestError, BadRequest):  # type: ignore[misc]
-    """A request that cannot be decided, which Django answers with status 400."""
-
-
 class Usage(TypedDict):
     """The answer of ``get_usage``."""
 
@@ -79,12 +75,12 @@ class Rule:
         self.methods = None if method == ALL else _methods(method)
         self.guard = DjangoGuard(self.window, key=self.value)
 
-    def applies(self, request: Any) -> bool:
-        """The request is one of those that are counted."""
-        return getattr(settings, "RATELIMIT_ENABLE", True) and (self.methods is None or request.method in self.methods)
-
     def counts(self, request: Any) -> tuple[int, int] | None:
-        """The requests that a window admits, and its seconds; ``None`` for no limit."""
+        """The requests that a window admits, and its seconds; ``None`` where this one is not limited."""
+        if not getattr(settings, "RATELIMIT_ENABLE", True) or not (
+            self.methods is None or request.method in self.methods
+        ):
+            return None
         rate = self.rate
         if isinstance(rate, str) and "." in rate:
             rate = import_string(rate)
@@ -94,13 +90,13 @@ class Rule:
 
     def window(self, request: Any) -> FixedWindow | None:
         """The limit of a request."""
-        found = self.counts(request) if self.applies(request) else None
+        found = self.counts(request)
         # One that admits nothing is no limit of the engine: `denies` says it.
         return None if found is None or found[0] == 0 else _window(self.group, found, self.methods)
 
     def denies(self, request: Any) -> bool:
         """The rate is 0."""
-        found = self.counts(request) if self.applies(request) else None
+        found = self.counts(request)
         return found is not None and found[0] == 0
 
     def value(self, request: Any) -> str | None:
@@ -274,7 +270,7 @@ def _bad_requests() -> Iterator[None]:
     try:
         yield
     except RequestError as error:
-        raise adopted(BadRequestError(""), error) from error.__cause__
+        raise adopted(BadRequest(), error) from error.__cause__
 
 
 async def _part(request: Any, rule: Rule) -> Part | None:

@@ -13,6 +13,6 @@ pub use denials::Denials;
 pub use names::{APP, CANDIDATE, Names, Syntax, route_name, template};
 pub use plan::{Asked, Paid, Plan, Planned, Role};
 pub use request_error::RequestError;
-pub use trials::Trial;
+pub use trials::{Trial, TrialCounts};
 
 pub(crate) use actors::actor_of;

@@ -1,5 +1,7 @@
 //! The results of limits that are tried.
 
+use std::collections::BTreeMap;
+
 use super::plan::{Part, Plan, Role};
 
 /// The result of limits that are tried: one in shadow mode, or the candidates of a place.
@@ -16,6 +18,72 @@ pub struct Trial {
     pub denied: bool,
     /// The index of the check that would have, where it was decided.
     pub denied_by: Option<usize>,
+}
+
+/// Keys that are counted; a function of the request may make any number of them.
+const MOST_KEYS: usize = 10_000;
+
+/// Counts of the results of limits that are tried, by the keys under which they are counted.
+///
+/// ```
+/// use tidegate::http::{Asked, Plan, Role, TrialCounts};
+/// use tidegate::{Check, Limit};
+///
+/// let strict = Limit::bucket("strict", 5).build()?;
+/// let plan = Plan::new(&[Asked::new(0, Check::new(&strict, "ada")).role(Role::Shadow)]);
+/// let mut counts = TrialCounts::new();
+/// for denied in [false, false, true] {
+///     counts.note(&plan.trials(|_| denied)[0]);
+/// }
+/// assert_eq!(counts.shadow().collect::<Vec<_>>(), [("strict", [2, 1])]);
+/// # Ok::<(), tidegate::LimitError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct TrialCounts {
+    shadow: BTreeMap<String, [u64; 2]>,
+    candidates: BTreeMap<String, [u64; 4]>,
+}
+
+impl TrialCounts {
+    /// No counts.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts a result.
+    pub fn note(&mut self, trial: &Trial) {
+        match trial.live {
+            None => count(&mut self.shadow, &trial.key, usize::from(trial.denied)),
+            Some(live) => {
+                let index = [[0, 3], [2, 1]][usize::from(live)][usize::from(trial.denied)];
+                count(&mut self.candidates, &trial.key, index);
+            }
+        }
+    }
+
+    /// The limits in shadow mode: requests that each would have admitted, and denied.
+    pub fn shadow(&self) -> impl Iterator<Item = (&str, [u64; 2])> {
+        self.shadow.iter().map(|(key, counts)| (key.as_str(), *counts))
+    }
+
+    /// The candidates, by the keys of the limits that they might replace: requests that both admitted, that both denied,
+    /// that only those limits denied, and that only the candidate would have denied.
+    pub fn candidates(&self) -> impl Iterator<Item = (&str, [u64; 4])> {
+        self.candidates.iter().map(|(key, counts)| (key.as_str(), *counts))
+    }
+}
+
+fn count<const N: usize>(counts: &mut BTreeMap<String, [u64; N]>, key: &str, index: usize) {
+    if !counts.contains_key(key) {
+        if counts.len() >= MOST_KEYS {
+            return;
+        }
+        counts.insert(key.to_owned(), [0; N]);
+    }
+    if let Some(counts) = counts.get_mut(key) {
+        counts[index] += 1;
+    }
 }
 
 impl Plan {
@@ -46,5 +114,37 @@ impl Plan {
             trials.push(Trial { place, key, live: Some(live), denied: is_denied, denied_by });
         }
         trials
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(key: &str, live: Option<bool>, denied: bool) -> Trial {
+        Trial { place: 0, key: key.to_owned(), live, denied, denied_by: None }
+    }
+
+    #[test]
+    fn a_candidate_is_counted_by_both_outcomes() {
+        let mut counts = TrialCounts::new();
+        for (live, denied, times) in [(false, false, 1), (true, true, 2), (true, false, 3), (false, true, 4)] {
+            for _ in 0..times {
+                counts.note(&trial("api", Some(live), denied));
+            }
+        }
+        assert_eq!(counts.candidates().collect::<Vec<_>>(), [("api", [1, 2, 3, 4])]);
+        assert_eq!(counts.shadow().count(), 0);
+    }
+
+    #[test]
+    fn a_flood_of_keys_is_not_counted() {
+        let mut counts = TrialCounts::new();
+        for key in 0..20_000 {
+            counts.note(&trial(&key.to_string(), None, true));
+        }
+        counts.note(&trial("7", None, false));
+        assert_eq!(counts.shadow().count(), MOST_KEYS);
+        assert!(counts.shadow().any(|found| found == ("7", [1, 1])), "those that are known are still counted");
     }
 }

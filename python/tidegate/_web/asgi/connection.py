@@ -7,8 +7,6 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
-__all__ = ["ASGIApp", "HasScope", "Headers", "Message", "Outcome", "Receive", "Request", "Scope", "Send"]
-
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

@@ -14,8 +14,6 @@ from ..failure import RequestError
 from .connection import Receive, Scope, Send
 from .room import AsgiRoom, accept
 
-__all__ = ["POLICY_VIOLATION", "can_respond", "refuse", "respond"]
-
 TRY_AGAIN_LATER = 1013
 POLICY_VIOLATION = 1008
 

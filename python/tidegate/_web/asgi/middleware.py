@@ -9,7 +9,7 @@ from ..._errors import LimitError, TidegateError
 from ..._http import GateOptions
 from ..decision import decide
 from ..frames import serves
-from ..guard import Guard, GuardOptions, Limits
+from ..guard import Guard, GuardOptions, Limits, Unpack
 from ..store import MEMORY, LimiterLike
 from .connection import ASGIApp, Message, Outcome, Receive, Request, Scope, Send
 from .failure import refuse, respond
@@ -17,13 +17,9 @@ from .record import KEY, Record
 from .room import AsgiRoom, ClientLimits
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
     class MiddlewareOptions(GuardOptions[Request], GateOptions, total=False):
         """Options of the middleware."""
-
-
-__all__ = ["RateLimitMiddleware"]
 
 
 class RateLimitMiddleware:

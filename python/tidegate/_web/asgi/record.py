@@ -14,8 +14,6 @@ from ..store import Store
 from .connection import HasScope, Message, Outcome, Scope, Send
 from .room import AsgiRoom, ClientLimits
 
-__all__ = ["KEY", "Record", "info", "record_of", "settle"]
-
 KEY = "tidegate"
 """The name of the record in a scope."""
 
@@ -81,12 +79,7 @@ class Record(_Record):
 
     def with_fields(self, headers: Iterable[tuple[bytes, bytes]], status: int) -> list[tuple[bytes, bytes]]:
         """The fields of a response and those of its limits. A response to a denied request may have them already."""
-        if not self.decisions[-1].blocked:
-            return self.gate.with_headers(headers, self.infos, status)
-        fields = self.gate.raw_headers(self.infos, status)
-        headers = list(headers)
-        names = {name.lower() for name, _ in headers}
-        return [*headers, *(field for field in fields if field[0] not in names)]
+        return self.gate.with_headers(headers, self.infos, status, self.decisions[-1].blocked)
 
     def end_soon(self) -> None:
         """Settles although the request was cancelled or failed: a task of its own is not cancelled with it."""

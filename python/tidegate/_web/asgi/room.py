@@ -12,12 +12,10 @@ from ..._tidegate import LimitInfo
 from ..decision import Decision, decide
 from ..drive import run
 from ..guard import Guard
-from ..names import APP
+from ..places import APP
 from ..room import Room
 from ..store import Store
 from .connection import HasScope, Scope
-
-__all__ = ["AsgiRoom", "ClientLimits", "accept"]
 
 R = TypeVar("R", bound=HasScope)
 

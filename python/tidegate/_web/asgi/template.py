@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..names import template
+from ..places import template
 from .connection import Scope
-
-__all__ = ["mounted", "route_template"]
 
 
 def route_template(scope: Scope) -> str | None:

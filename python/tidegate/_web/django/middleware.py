@@ -12,12 +12,9 @@ from django.http import HttpResponse
 from ..._errors import StoreError
 from ..drive import driven, run
 from ..frames import serves
-from ..marks import Mark, applying, marks
-from ..names import check_together
+from ..places import Mark, applying, check_together, marks
 from .room import ByStore, DjangoGuard, DjangoRecord, Plan, project
 from .serve import begin, finish, limit, rooms, route_of
-
-__all__ = ["OWNER", "RateLimitMiddleware", "plan_of"]
 
 OWNER = "django"
 

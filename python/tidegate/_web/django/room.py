@@ -16,21 +16,9 @@ from ..._errors import LimitError
 from ..._http import GateOptions
 from ..frames import makes_once
 from ..guard import Guard, GuardOptions
-from ..names import APP
+from ..places import APP
 from ..store import MEMORY
 from ..wsgi import EnvironRecord, EnvironRoom
-
-__all__ = [
-    "DEFAULT",
-    "ByStore",
-    "DjangoGuard",
-    "DjangoRecord",
-    "DjangoRoom",
-    "Project",
-    "project",
-    "record_of",
-    "user_of",
-]
 
 DEFAULT = "default"
 GATE_OPTIONS = {name.upper() for name in GateOptions.__annotations__.keys() - {"scope"}}

@@ -8,12 +8,10 @@ from typing import Any
 from django.urls import get_resolver
 from django.urls.resolvers import LocalePrefixPattern, URLResolver
 
-from ..names import template
 from ..operate import Place
+from ..places import template
 from .middleware import plan_of
 from .room import project
-
-__all__ = ["check_routes", "places"]
 
 
 def places(using: str) -> list[Place]:

@@ -18,11 +18,9 @@ from ..decision import Decision
 from ..drive import value_of
 from ..failure import RequestError
 from ..guard import Part
-from ..names import template
+from ..places import template
 from ..wsgi import Settled
 from .room import UNKNOWN, ByStore, DjangoGuard, DjangoRecord, DjangoRoom, project, record_of
-
-__all__ = ["begin", "decide", "find_user", "finish", "limit", "rate_limited", "rooms", "route_of"]
 
 rate_limited = Signal()
 """Sent for each request that is denied, with ``request`` and ``info``; the sender is the view's function or class."""

@@ -8,8 +8,6 @@ from weakref import WeakSet
 from ..asgi.middleware import RateLimitMiddleware
 from .plan import Plan, name_of, routes_of
 
-__all__ = ["document"]
-
 _documented: WeakSet[Any] = WeakSet()
 
 PROBLEM = {

@@ -8,10 +8,8 @@ from typing import Any
 from ..asgi.room import AsgiRoom, ClientLimits
 from ..asgi.template import mounted
 from ..guard import Guard
-from ..names import APP, check_together, route_name, template
+from ..places import APP, check_together, route_name, template
 from ..store import Store
-
-__all__ = ["Limiting", "Plan", "check_routes", "exempt", "name_of", "plan_of", "routes_of"]
 
 
 async def exempt() -> None:

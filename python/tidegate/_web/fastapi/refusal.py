@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import fastapi
@@ -13,15 +14,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.websockets import WebSocket
 
-from ..._errors import StoreError, TidegateError
+from ..._errors import TidegateError
 from ..._tidegate import LimitInfo
 from ..asgi.connection import HasScope, Scope
 from ..asgi.failure import POLICY_VIOLATION, can_respond
 from ..asgi.record import Record
 from ..asgi.room import AsgiRoom, accept
 from ..failure import RequestError, translated
-
-__all__ = ["AnsweredError", "RateLimited", "failure", "refusal_of", "register"]
 
 
 class RateLimited(fastapi.HTTPException):
@@ -97,25 +96,19 @@ async def _sendable(connection: Request | WebSocket, response: Response) -> Resp
     return response
 
 
-class UnavailableError(StoreError, fastapi.HTTPException):
-    """A ``StoreError`` with status 503."""
-
-    def __init__(self) -> None:
-        fastapi.HTTPException.__init__(self, 503)
-
-
-class BadRequestError(RequestError, fastapi.HTTPException):
-    """A ``RequestError`` with its status, and the response that the middleware would send."""
-
-    def __init__(self, error: RequestError, room: AsgiRoom[Any], scope: Scope) -> None:
-        rejection = room.gate.rejection(error.kind, accept(scope))
-        fastapi.HTTPException.__init__(self, rejection.status, error.sentence, _fields(rejection.headers))
-        self.body, self.media_type = rejection.body, rejection.media_type
-
-
 def failure(error: TidegateError, room: AsgiRoom[Any], scope: Scope) -> Exception:
     """The exception for an error of a decision. A websocket has no status."""
     if scope["type"] != "http":
         return error
-    register(scope, BadRequestError)
-    return translated(error, UnavailableError, lambda error: BadRequestError(error, room, scope))
+
+    def rejected(error: RequestError) -> Exception:
+        """With the response that the middleware would send."""
+        rejection = room.gate.rejection(error.kind, accept(scope))
+        made: Any = fastapi.HTTPException(rejection.status, error.sentence, _fields(rejection.headers))
+        made.body, made.media_type = rejection.body, rejection.media_type
+        return made  # type: ignore[no-any-return]
+
+    made = translated(error, partial(fastapi.HTTPException, 503), rejected)
+    if isinstance(made, RequestError):
+        register(scope, type(made))
+    return made

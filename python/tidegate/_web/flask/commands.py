@@ -2,64 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable
+from typing import Any
 
 import click
 from flask.cli import AppGroup
 
-from ..operate import BUDGET, ROWS, Operator, Refused
+from ..operate import CLEAR, HELP, MOST, VERBS, Operator, Refused
 
-__all__ = ["commands"]
-
-NUMBER = click.IntRange(min=0, max=2**53)
+NUMBER = click.IntRange(min=0, max=MOST)
 
 
 def commands(operator: Operator) -> AppGroup:
     """The commands of one application."""
     group = AppGroup("tidegate", help="Look after the rate limits of this application.")
-
-    @group.command()
-    def ping() -> None:
-        """Ask the store for a decision. Fails with the reason where it does not decide."""
-        _show(operator.ping())
-
-    @group.command()
-    def limits() -> None:
-        """List the limits of every route."""
-        _show(operator.limits())
-
-    @group.command()
-    @click.argument("actor")
-    def status(actor: str) -> None:
-        """Show what ACTOR, an address or what key returned, has left of each limit."""
-        _show(operator.status(actor))
-
-    @group.command()
-    @click.option("--budget", type=NUMBER, default=BUDGET, show_default=True, help="The most keys that are looked at.")
-    @click.option("--count", type=NUMBER, default=ROWS, show_default=True, help="The most actors that are shown.")
-    def top(budget: int, count: int) -> None:
-        """Show the actors that are closest to the limits."""
-        _show(operator.top(budget, count))
-
-    @group.command()
-    @click.argument("actor")
-    @click.option("--limit", "keys", multiple=True, metavar="KEY", help="Only the limit with this key; repeatable.")
-    def reset(actor: str, keys: tuple[str, ...]) -> None:
-        """Give ACTOR all of its limits back."""
-        _show(operator.reset(actor, keys))
-
-    @group.command()
-    @click.confirmation_option(prompt="Remove the entries of all clients?")
-    def clear() -> None:
-        """Remove every entry of the limiter's namespace."""
-        _show(operator.clear())
-
+    for name in VERBS:
+        ask = getattr(operator, name)
+        command = _shown(ask)
+        # The one that is added last comes first.
+        for option, parameter in reversed(list(inspect.signature(ask).parameters.items())):
+            command = _added(option, parameter.default)(command)
+        if name == "clear":
+            command = click.confirmation_option(prompt=CLEAR)(command)
+        group.command(name, help=inspect.getdoc(ask))(command)
     return group
 
 
-def _show(lines: Iterator[str]) -> None:
-    try:
-        for line in lines:
-            click.echo(line)
-    except Refused as error:
-        raise click.ClickException(str(error)) from None
+def _added(option: str, default: object) -> Callable[[Any], Any]:
+    if option == "actor":
+        return click.argument(option)
+    if option == "keys":
+        return click.option("--limit", option, multiple=True, metavar="KEY", help=HELP[option])
+    return click.option(f"--{option}", type=NUMBER, default=default, show_default=True, help=HELP[option])
+
+
+def _shown(ask: Callable[..., Any]) -> Callable[..., None]:
+    def command(**given: Any) -> None:
+        try:
+            for line in ask(**given):
+                click.echo(line)
+        except Refused as error:
+            raise click.ClickException(str(error)) from None
+
+    return command

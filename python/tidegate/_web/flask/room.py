@@ -9,16 +9,13 @@ from typing import Any
 from flask import Flask, Request, Response, request
 from werkzeug.exceptions import HTTPException, ServiceUnavailable, TooManyRequests
 
-from ..._errors import LimitError, StoreError, TidegateError
+from ..._errors import LimitError, TidegateError
 from ..._http import Gate
 from ..._tidegate import LimitInfo
 from ..failure import RequestError, translated
 from ..guard import Guard, Limits
-from ..marks import Mark, applying, marks
-from ..names import APP, check_together, route_name, template
+from ..places import APP, Mark, applying, check_together, marks, route_name, template
 from ..wsgi import EnvironRecord, EnvironRoom
-
-__all__ = ["KEY", "FlaskRoom", "Plan", "RateLimited", "failure"]
 
 KEY = "tidegate"
 """The name of the record in an environ, and of the room among an application's extensions."""
@@ -54,25 +51,16 @@ class RateLimited(TooManyRequests):
         """The seconds until the request would be admitted."""
 
 
-class UnavailableError(StoreError, ServiceUnavailable):
-    """A ``StoreError`` with status 503."""
-
-    def __init__(self) -> None:
-        ServiceUnavailable.__init__(self)
-
-
-class BadRequestError(RequestError, HTTPException):
-    """A ``RequestError`` with its status."""
-
-    def __init__(self, error: RequestError, gate: Gate) -> None:
-        rejection = gate.rejection(error.kind, request.environ.get("HTTP_ACCEPT"))
-        HTTPException.__init__(self, error.sentence, Response(rejection.body, rejection.status, rejection.headers))
-        self.code = rejection.status
-
-
 def failure(error: TidegateError, gate: Gate) -> Exception:
     """The exception for an error of a decision."""
-    return translated(error, UnavailableError, lambda error: BadRequestError(error, gate))
+
+    def rejected(error: RequestError) -> HTTPException:
+        rejection = gate.rejection(error.kind, request.environ.get("HTTP_ACCEPT"))
+        made = HTTPException(error.sentence, Response(rejection.body, rejection.status, rejection.headers))
+        made.code = rejection.status
+        return made
+
+    return translated(error, ServiceUnavailable, rejected)
 
 
 class Plan:
