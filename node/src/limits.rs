@@ -85,9 +85,9 @@ pub(crate) fn held_of(limits: Vec<f64>, of_answer: bool) -> Either<Vec<f64>, Fai
     let held = |registry: &Registry| -> Answered<Vec<f64>> {
         let checks = checks_of(registry, &limits, &[])?;
         if of_answer {
-            ffi::holds_some(&checks)?
+            ffi::holds_some(&checks)?;
         } else {
-            ffi::may_hold(&checks)?
+            ffi::may_hold(&checks)?;
         }
         let lease = ffi::shortest_lease(&checks).map_or(0.0, |lease| lease.as_secs_f64() * 1000.0);
         let indices = (0..checks.len()).filter(|index| checks[*index].holds());
