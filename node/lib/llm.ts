@@ -237,6 +237,7 @@ export function limitTool<Arguments extends unknown[], Result>(
 /** Does work; what its call took of limits of type concurrency is held meanwhile. */
 function heldDuring<T>(info: LimitInfo, began: number, work: () => Promise<T>): Promise<T> {
   const receipt = LimitInfo.receipt(info)
-  const holds = receipt !== undefined && Array.isArray(native.heldOf(receipt.parts.map(({ limit }) => limit.handle), true))
+  const handles = receipt?.parts.map(({ limit }) => limit.handle) ?? []
+  const holds = receipt !== undefined && Array.isArray(native.heldOf(handles, true))
   return holds ? during(new Hold(receipt.store, info, began), work) : work()
 }

@@ -16,7 +16,8 @@ export function heldOf(parts: readonly Part[], ofAnswer = true): readonly number
   const only = parts.length === 1 ? parts[0]?.limit : undefined
   const before = only === undefined ? undefined : known.get(only)
   if (before !== undefined) return before
-  const held = answered(native.heldOf(parts.map(({ limit }) => limit.handle), ofAnswer))
+  const handles = parts.map(({ limit }) => limit.handle)
+  const held = answered(native.heldOf(handles, ofAnswer))
   if (only !== undefined) known.set(only, held)
   return held
 }
