@@ -1,8 +1,19 @@
 //! One thing to decide: a limit, an actor, and the cost of the call.
 
+use crate::error::LimitError;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
 use crate::time::Micros;
+
+/// The longest actor, in bytes.
+pub const LONGEST_ACTOR: usize = 65_536;
+
+/// The error for an actor that is too long; `key` is the limit's.
+#[must_use]
+pub fn long_actor(key: &str, bytes: usize) -> LimitError {
+    let problem = format!("must be at most {LONGEST_ACTOR} bytes long");
+    LimitError::range(key, "actor", problem, format!("{bytes} bytes"))
+}
 
 /// One thing to decide: a limit, the actor that is limited, and the cost of the call.
 ///
@@ -46,10 +57,10 @@ impl<'a> Check<'a> {
         self.observed.then(|| u32::try_from(index).unwrap_or(u32::MAX))
     }
 
-    /// It is enforced, and takes all of its cost or nothing.
+    /// It is enforced, takes all of its cost or nothing, and is of an actor that is not too long.
     #[inline]
     pub(crate) const fn is_plain(&self) -> bool {
-        !self.observed && self.at_least == 0
+        !self.observed && self.at_least == 0 && self.actor.len() <= LONGEST_ACTOR
     }
 
     /// Its units are held until they are released or their lease is over: its limit is of type concurrency.

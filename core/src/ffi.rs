@@ -8,6 +8,7 @@ use crate::algorithm::whole;
 use crate::charge::ONE_EACH;
 pub use crate::charge::{Charge, OfHeld, shortest_lease};
 use crate::check::{Check, OwnedCheck};
+pub use crate::check::{LONGEST_ACTOR, long_actor};
 use crate::clock;
 pub use crate::config::Entry;
 use crate::decision::Call;
@@ -251,16 +252,6 @@ pub fn style(field: &str, name: Value, draft: Option<Value>, reset: Option<Value
 #[must_use]
 pub fn page_of(code: &str) -> String {
     crate::http::page_of(code)
-}
-
-/// The longest actor that a binding passes on, in bytes of UTF-8.
-pub const LONGEST_ACTOR: usize = 65_536;
-
-/// The error for an actor that is too long; `key` is the limit's.
-#[must_use]
-pub fn long_actor(key: &str, bytes: usize) -> LimitError {
-    let problem = format!("must be at most {LONGEST_ACTOR} bytes long");
-    LimitError::range(key, "actor", problem, format!("{bytes} bytes"))
 }
 
 /// The error for a value in the place of text; `key` is the limit's.

@@ -134,9 +134,9 @@ fn a_key_is_any_text_of_1_byte_to_64_kib() {
 }
 
 #[test]
-fn an_actor_may_be_anything() {
+fn an_actor_is_any_text_of_up_to_64_kib() {
     let (limiter, limit) = (Limiter::new(Memory::new()), Limit::bucket("k", 1).build().expect("a bucket"));
-    let (large, larger) = ("a".repeat(1 << 20), "a".repeat((1 << 20) + 1));
+    let (large, larger) = ("a".repeat((1 << 16) - 1), "a".repeat(1 << 16));
     let actors = ["", "\0", "\0\0", "a\0", "a", "🦀", "clé", "cle\u{301}", "a:b", "{a}", "%00", &large, &larger];
     for actor in actors {
         assert!(!limiter.limit_sync(&limit, actor).expect("an answer").blocked, "{} bytes", actor.len());

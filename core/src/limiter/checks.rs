@@ -5,7 +5,7 @@ use std::ptr;
 
 use ahash::RandomState;
 
-use crate::check::Check;
+use crate::check::{Check, LONGEST_ACTOR, long_actor};
 use crate::decision::{Call, Verb};
 use crate::error::LimitError;
 use crate::limit::Rules;
@@ -25,8 +25,8 @@ pub(super) struct Summed<'a> {
     pub(super) places: Vec<usize>,
 }
 
-/// Refuses no check, more checks than a decision takes, and two definitions or two factors for one entry. Where a limit is
-/// asked for twice, for one actor and to be enforced, it sums up the checks.
+/// Refuses no check, more checks than a decision takes, an actor that is too long, and two definitions or two factors for
+/// one entry. Where a limit is asked for twice, for one actor and to be enforced, it sums up the checks.
 pub(super) fn agree<'a>(checks: &[Check<'a>]) -> Result<Option<Summed<'a>>, LimitError> {
     // No limit at all is nearly always one that was left out, so it does not mean "no limit".
     let [first, rest @ ..] = checks else {
@@ -35,6 +35,9 @@ pub(super) fn agree<'a>(checks: &[Check<'a>]) -> Result<Option<Summed<'a>>, Limi
     if checks.len() > MOST {
         let problem = format!("must be at most {MOST} in one call");
         return Err(LimitError::range(first.limit.key(), "checks", problem, checks.len()));
+    }
+    if let Some(long) = checks.iter().find(|check| check.actor.len() > LONGEST_ACTOR) {
+        return Err(long_actor(long.limit.key(), long.actor.len()));
     }
     let mut repeats = false;
     if checks.len() <= FEW {

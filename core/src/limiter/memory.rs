@@ -6,7 +6,7 @@ use super::checks::{self, rules};
 use super::several::{self, Entries, Unmade, compiled, granted, refusal};
 use crate::Error;
 use crate::algorithm::{Algorithm, Grouped, LevelRule, Rule, Shape, Small, Uneven, states, with_small};
-use crate::check::Check;
+use crate::check::{Check, LONGEST_ACTOR};
 use crate::decision::{Call, Part, Verb};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
@@ -61,11 +61,13 @@ impl Local {
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
         match limit.compiled(factor) {
-            Some(Rules::One(rule)) if cost <= EXACT => match rule {
+            Some(Rules::One(rule)) if cost <= EXACT && actor.len() <= LONGEST_ACTOR => match rule {
                 Rule::Level(rule) if rule.by_groups => self.limit_small(&Grouped(rule), limit, actor, cost, now),
                 rule => self.limit_aside(rule, limit, actor, cost, now),
             },
-            Some(Rules::Blocking(rule, _)) if cost <= EXACT => self.limit_open(rule, limit, actor, cost, now),
+            Some(Rules::Blocking(rule, _)) if cost <= EXACT && actor.len() <= LONGEST_ACTOR => {
+                self.limit_open(rule, limit, actor, cost, now)
+            }
             _ => self.decide_any(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, now),
         }
     }

@@ -147,6 +147,7 @@ impl Shared {
     ) -> Result<LimitInfo, Error> {
         let check = Check::new(limit, actor).cost(cost).factor(factor);
         match limit.compiled(factor) {
+            _ if !check.is_plain() => self.decide_any(&[check], Call::Limit, now),
             Some(Rules::One(Rule::Level(rule))) if cost <= EXACT && rule.by_groups => {
                 self.decide_small(&Grouped(rule), check, Call::Limit, now)
             }

@@ -59,6 +59,7 @@ macro_rules! conforms {
             a_reset_removes_every_shape_of_a_key
             namespaces_are_apart
             a_call_that_cannot_be_decided_charges_nothing
+            an_actor_that_is_too_long_is_refused_by_every_call
             an_observed_check_is_charged_beside_a_denial_and_denied_beside_an_admission
             an_observed_check_alone_limits_nothing
             a_receipt_gives_back_what_observed_checks_charged

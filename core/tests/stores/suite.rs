@@ -94,6 +94,21 @@ pub(crate) fn namespaces_are_apart(subject: &impl Subject) {
     assert_eq!((left(&limiter, &limit, "ada"), left(&other, &limit, "ada")), (9, 10));
 }
 
+pub(crate) fn an_actor_that_is_too_long_is_refused_by_every_call(subject: &impl Subject) {
+    let (limiter, long) = (subject.limiter(), "a".repeat((1 << 16) + 1));
+    let (one, two) = (hourly("one", 10), hourly("two", 10));
+    let said = r#"limit "one": actor must be at most 65536 bytes long, got 65537 bytes"#;
+    let acquire = Call::Acquire { max_wait: Duration::ZERO };
+    for call in [Call::Limit, Call::Peek, Call::Charge, Call::Refund, Call::Reset, acquire] {
+        for checks in [vec![Check::new(&one, &long)], vec![Check::new(&two, "ada"), Check::new(&one, &long)]] {
+            let error = limiter.decide_sync(&checks, call).expect_err("too long");
+            assert_eq!(error.to_string(), said, "{call:?}");
+        }
+    }
+    assert_eq!(limiter.limit_sync(&one, &long).expect_err("too long").to_string(), said);
+    assert_eq!(left(&limiter, &two, "ada"), 10);
+}
+
 pub(crate) fn a_call_that_cannot_be_decided_charges_nothing(subject: &impl Subject) {
     let limiter = subject.limiter();
     let (one, two) = (hourly("one", 10), hourly("two", 10));
