@@ -75,7 +75,7 @@ class RateLimitMiddleware(_Middleware):
         super().begin(scope)
 
 
-Decided: TypeAlias = "Decision | LimitInfo | None"
+Decided: TypeAlias = Decision | LimitInfo | None
 """The decision of a dependency with those beside it, or the answer of one that was decided alone."""
 
 

@@ -28,7 +28,7 @@ from ._web.wsgi import EnvironRecord, Settled
 
 if TYPE_CHECKING:
 
-    class RateLimitOptions(GuardOptions[Request], GateOptions, total=False):
+    class _RateLimitOptions(GuardOptions[Request], GateOptions, total=False):
         """Options of the extension."""
 
 
@@ -65,7 +65,7 @@ class RateLimit:
         app: Flask | None = None,
         limiter: LimiterLike = OF_MIDDLEWARE,
         default: Limits[Request] | None = None,
-        **options: Unpack[RateLimitOptions],
+        **options: Unpack[_RateLimitOptions],
     ) -> None:
         self._given: dict[str, Any] = {**options}
         self._limited: list[tuple[Any, Any]] = []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import conf
 from django.apps import AppConfig
-from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as Doubt
 from django.utils.module_loading import import_string
@@ -42,7 +42,7 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
         check_routes()
     except LimitError as error:
         return [Error(f"The limits of a view cannot be decided together: {error}", id="tidegate.E002")]
-    if known.default is None or any(_is_ours(name) for name in settings.MIDDLEWARE):
+    if known.default is None or any(_is_ours(name) for name in conf.settings.MIDDLEWARE):
         return []
     hint = "Add 'tidegate.django.RateLimitMiddleware' to MIDDLEWARE."
     return [Doubt("TIDEGATE['LIMITS'] are not enforced: the middleware is missing.", hint=hint, id="tidegate.W001")]
@@ -59,7 +59,7 @@ def check_deployment(**_options: Any) -> list[CheckMessage]:
         if not room.store.shared:
             text = f"TIDEGATE[{alias!r}] is in memory: each process admits the whole limit."
             found.append(Doubt(text, hint="Give it a LOCATION such as 'redis://localhost:6379/0'.", id="tidegate.W002"))
-    if (settings.SECURE_PROXY_SSL_HEADER or settings.USE_X_FORWARDED_HOST) and known.room.gate.trusts_nobody:
+    if (conf.settings.SECURE_PROXY_SSL_HEADER or conf.settings.USE_X_FORWARDED_HOST) and known.room.gate.trusts_nobody:
         text = "There is a proxy in front, by other settings, and every client is limited as that one address."
         hint = "Set TIDEGATE['TRUSTED_PROXIES'] to the number of proxies, or to their networks."
         found.append(Doubt(text, hint=hint, id="tidegate.W003"))
