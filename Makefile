@@ -298,7 +298,7 @@ fmt: setup ## Format everything
 
 bench: build ## Figures beside the peers, as a table here and as JSON in bench/results
 	@mkdir -p $(RESULTS)
-	cargo build --release --quiet -p tidegate-bench
+	cargo build --profile bench --quiet -p tidegate-bench
 	npm ci --prefix bench/node --no-audit --no-fund --silent
 	target/release/tidegate-bench > $(RESULTS)/rust.json
 	$(BIN)/python bench/python/bench.py > $(RESULTS)/python.json
