@@ -59,8 +59,9 @@ generate: ## Code of the bindings that follows from the definitions and from the
 	cargo run --quiet -p tidegate-generate
 
 # With few tools, and all of it at once: what is installed comes while the bindings are compiled.
+demo: PROFILE := demo
 demo: ## One FastAPI and one Express app, the same burst to both, their answers side by side
-	$(MAKE) --no-print-directory --jobs=4 demo-python demo-node
+	$(MAKE) --no-print-directory --jobs=4 PROFILE=$(PROFILE) demo-python demo-node
 	$(DEMO_VENV)/bin/python examples/demo/run.py
 
 $(DEMO_VENV)/.ready: examples/demo/requirements.txt
