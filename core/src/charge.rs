@@ -8,10 +8,6 @@ use crate::error::LimitError;
 use crate::info::LimitInfo;
 use crate::time::{EXACT, Micros};
 
-/// The problem of limits that cannot be held, and of an answer whose units cannot be released or renewed.
-const HOLD_NONE: &str = "must hold one of type concurrency";
-const HOLDS_NONE: &str = "must be the answer to a call of limits of type concurrency";
-
 /// No unit was taken at this instant.
 const NEVER: Micros = EXACT;
 
@@ -32,16 +28,25 @@ fn held(checks: &[Check<'_>]) -> impl Iterator<Item = usize> {
     (0..checks.len()).filter(|index| checks[*index].holds())
 }
 
-/// The error of a hold where none of these checks holds units.
-pub(crate) fn hold_none(checks: &[Check<'_>]) -> Option<LimitError> {
-    let key = checks.first().map_or("", Check::key);
-    held(checks).next().is_none().then(|| LimitError::range(key, "limits", HOLD_NONE, "none"))
+/// Refuses a hold of these checks if none of them holds units.
+///
+/// # Errors
+/// When no limit is of type concurrency.
+pub fn may_hold(checks: &[Check<'_>]) -> Result<(), LimitError> {
+    some_held(checks, "limits", "must hold one of type concurrency", "none")
 }
 
-/// The error of an answer to these checks where none holds units.
-pub(crate) fn holds_none(checks: &[Check<'_>]) -> Option<LimitError> {
+/// Refuses a receipt of these checks if none of them holds units.
+///
+/// # Errors
+/// When no limit is of type concurrency.
+pub fn holds_some(checks: &[Check<'_>]) -> Result<(), LimitError> {
+    some_held(checks, "info", "must be the answer to a call of limits of type concurrency", "another one")
+}
+
+fn some_held(checks: &[Check<'_>], field: &str, problem: &str, given: &str) -> Result<(), LimitError> {
     let key = checks.first().map_or("", Check::key);
-    held(checks).next().is_none().then(|| LimitError::range(key, "info", HOLDS_NONE, "another one"))
+    held(checks).next().map(drop).ok_or_else(|| LimitError::range(key, field, problem, given))
 }
 
 /// The time after which units that these checks hold are free again unless they are renewed: the shortest lease.

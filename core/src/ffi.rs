@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::Error;
 use crate::algorithm::whole;
 use crate::charge::ONE_EACH;
-pub use crate::charge::{Charge, OfHeld, shortest_lease};
+pub use crate::charge::{Charge, OfHeld, holds_some, may_hold, shortest_lease};
 use crate::check::{Check, OwnedCheck};
 pub use crate::check::{LONGEST_ACTOR, long_actor};
 use crate::clock;
@@ -147,22 +147,6 @@ pub fn spent(checks: &[Check<'_>], spent: Spent<'_>) -> Result<Vec<u64>, LimitEr
 #[must_use]
 pub fn now() -> Micros {
     clock::now()
-}
-
-/// Refuses a hold of these checks if none of them holds units.
-///
-/// # Errors
-/// When no limit is of type concurrency.
-pub fn may_hold(checks: &[Check<'_>]) -> Result<(), LimitError> {
-    crate::charge::hold_none(checks).map_or(Ok(()), Err)
-}
-
-/// Refuses a receipt of these checks if none of them holds units.
-///
-/// # Errors
-/// When no limit is of type concurrency.
-pub fn holds_some(checks: &[Check<'_>]) -> Result<(), LimitError> {
-    crate::charge::holds_none(checks).map_or(Ok(()), Err)
 }
 
 /// The units spent of each of these checks at the end of a hold, for [`Charge::settle`]: nothing of those that are held,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Error;
-use crate::charge::{Charge, ONE_EACH, OfHeld, holds_none};
+use crate::charge::{Charge, ONE_EACH, OfHeld, holds_some};
 use crate::check::{Check, OwnedCheck};
 use crate::decision::Call;
 use crate::error::LimitError;
@@ -220,9 +220,7 @@ impl Receipt {
     /// True if it is open, and the call about the units that it holds; to give them back uses it.
     fn of_held(&self, what: OfHeld) -> Result<(bool, Vec<Check<'_>>, Call), LimitError> {
         let mut checks = self.checks();
-        if let Some(error) = holds_none(&checks) {
-            return Err(error);
-        }
+        holds_some(&checks)?;
         let open = if what == OfHeld::Release { self.open.swap(false, Ordering::Relaxed) } else { self.is_open() };
         let (held, call) = self.charge.on_held(what, open, &mut checks);
         checks.truncate(held);

@@ -20,7 +20,7 @@ pub use self::error::HoldError;
 pub(crate) use self::lease::Lease;
 #[cfg(feature = "remote")]
 use crate::{
-    charge::{hold_none, shortest_lease},
+    charge::{may_hold, shortest_lease},
     check::Check,
     clock,
     decision::Call,
@@ -141,9 +141,7 @@ impl Limiter {
     }
 
     fn start_hold(&self, checks: &[Check<'_>], max_wait: Duration) -> Result<Acquire, Error> {
-        if let Some(error) = hold_none(checks) {
-            return Err(error.into());
-        }
+        may_hold(checks)?;
         let acquire = self.start_acquire(checks, max_wait);
         Ok(if max_wait.is_zero() { acquire.at_once() } else { acquire })
     }

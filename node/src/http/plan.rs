@@ -88,12 +88,8 @@ impl Plan {
     /// have denied.
     #[napi(catch_unwind)]
     pub fn count(&self, denied: Vec<bool>, counts: &mut TrialCounts) -> Vec<Shadowed> {
-        let trials = self.0.trials(|at| denied.get(at).copied().unwrap_or_default());
-        for trial in &trials {
-            counts.0.note(trial);
-        }
-        let shadowed = trials.into_iter().filter(|trial| trial.live.is_none() && trial.denied);
-        shadowed.map(|http::Trial { place, key, .. }| Shadowed { place: place as f64, key }).collect()
+        let shadowed = counts.0.note(self.0.trials(|at| denied.get(at).copied().unwrap_or_default()));
+        shadowed.into_iter().map(|http::Trial { place, key, .. }| Shadowed { place: place as f64, key }).collect()
     }
 
     /// The milliseconds after which units that the decision holds are free again unless they are renewed, by the fates of

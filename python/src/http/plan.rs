@@ -1,6 +1,6 @@
 //! The decision of one request: what its places ask for, and what the answer means to each.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyTuple};
@@ -111,9 +111,8 @@ impl Plan {
     ) -> PyResult<Vec<(usize, Bound<'py, LimitInfo>)>> {
         let denying = denying(info)?;
         let trials = self.plan.trials(|at| denying(at).is_some());
-        counts.note(&trials);
-        let shadowed = trials.into_iter().filter(|trial| trial.live.is_none());
-        Ok(shadowed.filter_map(|trial| Some((trial.place, denying(trial.denied_by?)?))).collect())
+        let shadowed = counts.counts().note(trials);
+        Ok(shadowed.into_iter().filter_map(|trial| Some((trial.place, denying(trial.denied_by?)?))).collect())
     }
 
     /// The seconds until the units that the call holds are free again unless they are renewed.
@@ -155,32 +154,26 @@ impl TrialCounts {
     /// The counts of limits in shadow mode, each behind its key.
     #[pyo3(signature = ())]
     fn shadow(&self) -> Vec<(String, [u64; 2])> {
-        self.0.lock().map(|counts| owned(counts.shadow())).unwrap_or_default()
+        owned(self.counts().shadow())
     }
 
     /// The counts of candidates, each behind the key of the limits that it might replace.
     #[pyo3(signature = ())]
     fn candidates(&self) -> Vec<(String, [u64; 4])> {
-        self.0.lock().map(|counts| owned(counts.candidates())).unwrap_or_default()
+        owned(self.counts().candidates())
     }
 
     /// Sets all counts back to nothing.
     #[pyo3(signature = ())]
     fn clear(&self) {
-        if let Ok(mut counts) = self.0.lock() {
-            *counts = http::TrialCounts::new();
-        }
+        *self.counts() = http::TrialCounts::new();
     }
 }
 
 impl TrialCounts {
-    fn note(&self, trials: &[http::Trial]) {
-        // No code of Python's runs under it.
-        if let Ok(mut counts) = self.0.lock() {
-            for trial in trials {
-                counts.note(trial);
-            }
-        }
+    /// No code of Python's runs under this lock.
+    fn counts(&self) -> MutexGuard<'_, http::TrialCounts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

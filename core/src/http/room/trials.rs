@@ -33,7 +33,7 @@ const MOST_KEYS: usize = 10_000;
 /// let plan = Plan::new(&[Asked::new(0, Check::new(&strict, "ada")).role(Role::Shadow)]);
 /// let mut counts = TrialCounts::new();
 /// for denied in [false, false, true] {
-///     counts.note(&plan.trials(|_| denied)[0]);
+///     assert_eq!(counts.note(plan.trials(|_| denied)).len(), usize::from(denied));
 /// }
 /// assert_eq!(counts.shadow().collect::<Vec<_>>(), [("strict", [2, 1])]);
 /// # Ok::<(), tidegate::LimitError>(())
@@ -51,8 +51,17 @@ impl TrialCounts {
         Self::default()
     }
 
-    /// Counts a result.
-    pub fn note(&mut self, trial: &Trial) {
+    /// Counts the results of a decision; keeps those of limits in shadow mode that would have denied, to be told of.
+    #[must_use]
+    pub fn note(&mut self, mut trials: Vec<Trial>) -> Vec<Trial> {
+        for trial in &trials {
+            self.count(trial);
+        }
+        trials.retain(|trial| trial.live.is_none() && trial.denied);
+        trials
+    }
+
+    fn count(&mut self, trial: &Trial) {
         match trial.live {
             None => count(&mut self.shadow, &trial.key, usize::from(trial.denied)),
             Some(live) => {
@@ -130,7 +139,7 @@ mod tests {
         let mut counts = TrialCounts::new();
         for (live, denied, times) in [(false, false, 1), (true, true, 2), (true, false, 3), (false, true, 4)] {
             for _ in 0..times {
-                counts.note(&trial("api", Some(live), denied));
+                assert_eq!(counts.note(vec![trial("api", Some(live), denied)]), []);
             }
         }
         assert_eq!(counts.candidates().collect::<Vec<_>>(), [("api", [1, 2, 3, 4])]);
@@ -141,9 +150,10 @@ mod tests {
     fn a_flood_of_keys_is_not_counted() {
         let mut counts = TrialCounts::new();
         for key in 0..20_000 {
-            counts.note(&trial(&key.to_string(), None, true));
+            let shadowed = trial(&key.to_string(), None, true);
+            assert_eq!(counts.note(vec![shadowed.clone()]), [shadowed]);
         }
-        counts.note(&trial("7", None, false));
+        assert_eq!(counts.note(vec![trial("7", None, false)]), []);
         assert_eq!(counts.shadow().count(), MOST_KEYS);
         assert!(counts.shadow().any(|found| found == ("7", [1, 1])), "those that are known are still counted");
     }
