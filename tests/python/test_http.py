@@ -190,11 +190,14 @@ def test_lines_that_are_no_text() -> None:
 
 
 def test_mistakes_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    def told() -> list[logging.LogRecord]:
+        return [record for record in caplog.records if hasattr(record, "tidegate_code")]
+
     caplog.set_level(logging.WARNING, "tidegate")
     forget_mistakes()
     for _ in range(3):
         assert Gate(scope="shop").client("10.0.0.1", ["203.0.113.9"]) == "ip:10.0.0.1"
-    [record] = caplog.records
+    [record] = told()
     assert record.name == "tidegate"
     assert record.getMessage().startswith("forwarded-not-trusted: ")
     assert record.__dict__["tidegate_code"] == "forwarded-not-trusted"
@@ -205,8 +208,8 @@ def test_mistakes_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     assert not asked.report("same-key-twice")
     assert not Gate(scope="shop").report("counted-twice")
     assert Gate(scope="blog").report("counted-twice")
-    assert [record.getMessage().split(":")[0] for record in caplog.records] == ["counted-twice"] * 2
-    assert "(login)" in caplog.records[0].getMessage()
+    assert [record.getMessage().split(":")[0] for record in told()] == ["counted-twice"] * 2
+    assert "(login)" in told()[0].getMessage()
     forget_mistakes()
     assert Gate(scope="shop").report("counted-twice")
     with pytest.raises(LimitError, match='code must be "forwarded-not-trusted"'):

@@ -83,5 +83,6 @@ def test_warnings_about_proxies(caplog: pytest.LogCaptureFixture) -> None:
         caplog.clear()
         client = gate(case["options"], f"test_warnings_about_proxies {index}").client(case["peer"], case["lines"])
         assert client == case["actor"], case["says"]
-        codes = [record.tidegate_code for record in caplog.records]  # type: ignore[attr-defined]
+        # Other tests' stores may still log, from a thread and without a code.
+        codes = [record.tidegate_code for record in caplog.records if hasattr(record, "tidegate_code")]
         assert codes == ([case["mistake"]] if case["mistake"] else []), case["says"]

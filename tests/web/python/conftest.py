@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,13 @@ def redis() -> Iterator[RedisServer]:
     """A Redis that all tests share."""
     with RedisServer() as server:
         yield server
+
+
+@pytest.fixture
+def told(caplog: pytest.LogCaptureFixture) -> Any:
+    """The codes of the mistakes that have been told; what a store says, later and from a thread, has no code."""
+    caplog.set_level(logging.WARNING, "tidegate")
+    return lambda: [record.tidegate_code for record in caplog.records if hasattr(record, "tidegate_code")]
 
 
 @pytest.fixture(scope="session", params=["memory", "redis"])

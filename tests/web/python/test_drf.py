@@ -88,7 +88,7 @@ def test_users_under_the_async_handler(key: str) -> None:
         assert [asyncio.run(answer).status_code for answer in asked] == [200, 200, 429]
 
 
-def test_charges_by_the_outcome_need_the_middleware(key: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_charges_by_the_outcome_need_the_middleware(key: str, told: Any) -> None:
     forget_mistakes()
     for middleware, statuses in [
         (site.settings.MIDDLEWARE, [404, 200, 200, 404, 429]),
@@ -98,9 +98,7 @@ def test_charges_by_the_outcome_need_the_middleware(key: str, caplog: pytest.Log
             client = Client(headers={"X-Api-Key": key})
             paths = ["missing", "found", "found", "missing", "found"]
             assert [client.get(f"/login/{path}/").status_code for path in paths] == statuses
-    assert [record.__dict__.get("tidegate_code") for record in caplog.records if record.name == "tidegate"] == [
-        "middleware-missing"
-    ]
+    assert told() == ["middleware-missing"]
 
 
 def test_a_class_without_limits_and_mistakes() -> None:

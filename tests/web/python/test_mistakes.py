@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -38,13 +37,6 @@ def forgotten() -> Iterator[None]:
     forget_mistakes()
     yield
     forget_mistakes()
-
-
-@pytest.fixture
-def told(caplog: pytest.LogCaptureFixture) -> Any:
-    """The codes that have been told."""
-    caplog.set_level(logging.WARNING, "tidegate")
-    return lambda: [getattr(record, "tidegate_code", "") for record in caplog.records]
 
 
 def test_a_header_of_a_proxy_that_is_not_trusted(told: Any) -> None:
