@@ -1,7 +1,7 @@
 //! The store in memory that processes share: beside the one in memory, when it is full, and files that are no table.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -107,6 +107,34 @@ fn a_full_table_denies_early_and_forgets_nobody() {
     assert_eq!(limiter.check_shared(), Ok(Vec::new()));
 }
 
+/// What a full table shares takes memory once it is full.
+#[test]
+fn an_entry_takes_less_than_64_bytes_of_memory() {
+    const ENTRIES: usize = 80_000;
+    const OWN: u64 = ENTRIES as u64 / 8 * 7;
+    let file = path();
+    let table = at(&file, ENTRIES).expect("a table");
+    let login = hourly("login", 3);
+    let bytes = || fs::metadata(&file).expect("a file").blocks() * 512;
+    let charge = |actors: std::ops::Range<u64>| {
+        for actor in actors {
+            table.limit_sync(&login, &actor.to_string()).expect("an answer");
+        }
+    };
+    // Not all: some parts of the table are full before others.
+    charge(0..OWN * 9 / 10);
+    assert_eq!(table.stats().overflowed, 0);
+    let header = 64 << 10;
+    let before = bytes();
+    assert!(before <= 64 * OWN + header, "{before}");
+    charge(OWN..OWN * 2);
+    assert!(table.stats().overflowed > 0);
+    let shared = bytes() - before;
+    assert!((1..=64 * (ENTRIES as u64 - OWN) + header).contains(&shared), "{shared}");
+    assert_eq!(table.check_shared(), Ok(Vec::new()));
+    fs::remove_file(&file).expect("it is gone");
+}
+
 #[test]
 fn lists_grow_shrink_and_are_left_in_order() {
     let limiter = fresh(100);
@@ -180,7 +208,7 @@ fn a_file_that_is_no_table_is_left_as_it_is() {
         fs::remove_file(&copy).expect("it is gone");
         error.err().unwrap_or_else(|| panic!("{name} is opened"))
     };
-    assert!(patched("another layout", 1, 4).contains("layout 4, and this version of tidegate knows layout 3"));
+    assert!(patched("another layout", 1, 99).contains("layout 99, and this version of tidegate knows layout 4"));
     assert!(patched("another architecture", 2, 7).contains("another architecture"));
     assert!(patched("another hash", 5, 7).contains("hashes in another way"));
     assert!(patched("another size", 4, 1_000_000).contains("should have"));

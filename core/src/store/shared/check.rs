@@ -1,5 +1,7 @@
 //! A walk over a table that finds what must not be.
 
+use std::iter;
+
 use super::Table;
 use super::lists;
 use super::lock::Words as _;
@@ -30,7 +32,7 @@ impl Shard<'_> {
     /// Removes every entry, and returns the number of those of single actors.
     pub(super) fn clear(&self) -> u64 {
         let entries = self.get(part::LEN);
-        for array in [Array::Own, Array::Lanes] {
+        for array in self.arrays() {
             for slot in (0..self.slots(array)).filter(|slot| self.tag(array, *slot) != 0) {
                 self.vacate(array, slot);
             }
@@ -39,6 +41,11 @@ impl Shard<'_> {
         self.set(part::SHARED, 0);
         self.set(part::GIVEN_UNTIL, 0);
         entries
+    }
+
+    /// The arrays that have memory.
+    fn arrays(&self) -> impl Iterator<Item = Array> {
+        iter::once(Array::Own).chain(self.has_lanes().then_some(Array::Lanes))
     }
 
     fn check(&self, wrong: &mut impl FnMut(String)) {
@@ -50,7 +57,10 @@ impl Shard<'_> {
         // For each block how many lists it is in, the list of free ones too.
         let mut used = vec![0_u8; usize::try_from(fresh).unwrap_or(0)];
         let mut use_of = |block: usize| used[block - 1] = used[block - 1].saturating_add(1);
-        for (array, len_at) in [(Array::Own, part::LEN), (Array::Lanes, part::LANES)] {
+        if !self.has_lanes() && self.get(part::LANES) != 0 {
+            wrong(format!("{} lanes are counted, and have no memory", self.get(part::LANES)));
+        }
+        for array in self.arrays() {
             let mut len = 0;
             for slot in (0..self.slots(array)).filter(|slot| self.tag(array, *slot) != 0) {
                 len += 1;
@@ -73,8 +83,8 @@ impl Shard<'_> {
                     }
                 }
             }
-            if len != self.get(len_at) {
-                wrong(format!("{len} entries are there, {} are counted", self.get(len_at)));
+            if len != self.len(array) {
+                wrong(format!("{len} entries are there, {} are counted", self.len(array)));
             }
         }
         lists::chain(self, usize::try_from(self.get(part::FREE)).unwrap_or(0), used.len() + 1)

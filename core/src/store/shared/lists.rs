@@ -15,7 +15,7 @@ const BACKED_AT_ONCE: usize = 1024;
 
 /// The place of a block; numbers of blocks count from 1, so that 0 is none.
 fn at(shard: &Shard<'_>, block: usize) -> usize {
-    shard.plan.part_words + (block - 1) * BLOCK
+    shard.plan.part_words + shard.plan.lane_words + (block - 1) * BLOCK
 }
 
 fn next(shard: &Shard<'_>, block: usize) -> usize {
@@ -81,7 +81,7 @@ fn take(shard: &Shard<'_>, count: usize) -> Option<usize> {
     let backed = shard.index(part::BACKED);
     if fresh + missing > backed {
         let more = (fresh + missing - backed).next_multiple_of(BACKED_AT_ONCE).min(shard.plan.blocks - backed);
-        if !(shard.back)(backed, more) {
+        if !(shard.back)(shard.plan.lane_words + backed * BLOCK, more * BLOCK) {
             return None;
         }
         shard.put(part::BACKED, (backed + more) as u64);

@@ -6,21 +6,20 @@ use super::lock::Words;
 use super::plan::{Plan, part};
 use crate::time::Micros;
 
-/// The words of a part, and its blocks, whose places count on from those of the part.
+/// The words of a part, and its lanes and blocks, whose places count on from those of the part.
 #[derive(Clone, Copy)]
 pub(super) struct Space<'a> {
     /// The words before the slots. Most that a call touches are here, at places that the compiler knows to be.
     pub(super) front: &'a [AtomicU64; part::SLOTS],
     pub(super) slots: &'a [AtomicU64],
-    pub(super) blocks: &'a [AtomicU64],
+    pub(super) later: &'a [AtomicU64],
 }
 
 impl<'a> Space<'a> {
-    /// Of the words of a part, and of its blocks.
     #[inline]
-    pub(super) fn new(part: &'a [AtomicU64], blocks: &'a [AtomicU64]) -> Self {
+    pub(super) fn new(part: &'a [AtomicU64], later: &'a [AtomicU64]) -> Self {
         let (front, slots) = part.split_at(part::SLOTS);
-        Self { front: &front.as_chunks().0[0], slots, blocks }
+        Self { front: &front.as_chunks().0[0], slots, later }
     }
 }
 
@@ -33,7 +32,7 @@ impl Words for Space<'_> {
         let at = at - part::SLOTS;
         match self.slots.get(at) {
             Some(word) => word,
-            None => &self.blocks[at - self.slots.len()],
+            None => &self.later[at - self.slots.len()],
         }
     }
 
@@ -48,7 +47,7 @@ impl Words for Space<'_> {
 pub(super) struct Shard<'a> {
     pub(super) plan: &'a Plan,
     pub(super) space: Space<'a>,
-    /// Makes sure of memory for so many blocks from one on; false where there is none.
+    /// Makes sure of memory for so many words from one on of the lanes and blocks; false where there is none.
     pub(super) back: &'a dyn Fn(usize, usize) -> bool,
     /// The host's clock.
     pub(super) now: Micros,

@@ -33,7 +33,7 @@ use self::locked::{Shard, Space};
 use self::mapping::Mapping;
 use self::members::Members;
 pub(crate) use self::open::Address;
-use self::plan::{BLOCK, Plan, part};
+use self::plan::{Plan, part};
 use self::shard::{Array, low_of, tag_of};
 use self::waiting::{Owners, Waiting};
 use super::memory::{Drain, Moment, Shelf as _, Shelves, afresh, decide, shards_of};
@@ -176,9 +176,9 @@ impl Table {
 
     #[inline]
     fn space(&self, shard: usize) -> Space<'_> {
-        let (part, blocks) = (self.plan.part_at(shard), self.plan.blocks_at(shard));
+        let (part, later) = (self.plan.part_at(shard), self.plan.later_at(shard));
         let words = self.words();
-        Space::new(&words[part..part + self.plan.part_words], &words[blocks..blocks + self.plan.blocks * BLOCK])
+        Space::new(&words[part..part + self.plan.part_words], &words[later..later + self.plan.later_words()])
     }
 
     /// Locks a part, for a call that waits at most so long; whoever has locked it makes a [`Shard`] of it at once, which
@@ -190,10 +190,10 @@ impl Table {
         space.lock(me, || Waiting::new(self, patience)).map_err(|_| Failure::Timeout)
     }
 
-    /// Makes sure of memory for blocks of a part.
-    fn back(&self, shard: usize, from: usize, blocks: usize) -> bool {
-        let at = (self.plan.blocks_at(shard) + from * BLOCK) * 8;
-        self.is_open() && mapping::reserve(&self.file, at, blocks * BLOCK * 8).is_ok()
+    /// Makes sure of memory for some of a part's lanes and blocks.
+    fn back(&self, shard: usize, from: usize, words: usize) -> bool {
+        let at = self.plan.later_at(shard) + from;
+        self.is_open() && mapping::reserve(&self.file, at * 8, words * 8).is_ok()
     }
 
     /// Decides one check of a few numbers.
@@ -208,7 +208,7 @@ impl Table {
         patience: Micros,
     ) -> Result<Charged<R::State>, Short> {
         let number = self.shard_of(fingerprint);
-        let back = |from, blocks| self.back(number, from, blocks);
+        let back = |from, words| self.back(number, from, words);
         let space = self.space(number);
         self.lock(space, patience).map_err(|failure| Short::Undecided(Undecided::Failed(failure)))?;
         let mut shard = Shard { plan: &self.plan, space, back: &back, now: 0 };
@@ -219,7 +219,7 @@ impl Table {
             shard.note_given();
         }
         shard.sweep_if_due();
-        let found = space.search(0, self.plan.buckets, tag_of(fingerprint), Some(low_of(fingerprint)));
+        let found = slots::search(space.slots, self.plan.buckets, tag_of(fingerprint), Some(low_of(fingerprint)));
         let place = found.ok_or(0);
         if place.is_err() && shard.is_shared() {
             return Err(Short::Crowded);
@@ -283,7 +283,7 @@ impl Table {
         work: impl FnOnce(&mut [(usize, Shard<'_>)], Moment) -> T,
     ) -> Result<T, Failure> {
         let backs: InlineVec<_> =
-            numbers.iter().map(|number| move |from, blocks| self.back(*number, from, blocks)).collect();
+            numbers.iter().map(|number| move |from, words| self.back(*number, from, words)).collect();
         let mut shards: InlineVec<(usize, Shard<'_>)> = InlineVec::new();
         for (number, back) in numbers.iter().zip(&backs) {
             let space = self.space(*number);

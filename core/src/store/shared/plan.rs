@@ -1,4 +1,5 @@
-//! The layout of a table: a header, then for each of its parts the entries, then for each the blocks of long ones.
+//! The layout of a table: a header, then for each of its parts the entries of single actors, then for each what takes
+//! memory once it is used: the shared entries, and the blocks of long ones.
 
 /// Words of the header.
 pub(super) mod header {
@@ -53,6 +54,8 @@ pub(super) mod part {
     pub(crate) const SHARED: usize = LEN + 10;
     pub(crate) const EVICTIONS: usize = LEN + 11;
     pub(crate) const OVERFLOWED: usize = LEN + 12;
+    /// 1 once the lanes have memory.
+    pub(crate) const LANES_BACKED: usize = LEN + 13;
     pub(crate) const CELL: usize = LEN + 16;
     pub(crate) const SLOTS: usize = CELL + 2 * CELLS;
 }
@@ -87,9 +90,11 @@ pub(super) struct Plan {
     pub(super) lane_buckets: usize,
     /// The most blocks of a part.
     pub(super) blocks: usize,
-    /// The words of a part without its blocks, on cache lines of its own.
+    /// The words of a part that have memory from the start, on cache lines of its own.
     pub(super) part_words: usize,
-    /// The words that have memory from the start; then come the blocks.
+    /// The words of a part's lanes.
+    pub(super) lane_words: usize,
+    /// The words that have memory from the start.
     pub(super) backed_words: usize,
 }
 
@@ -102,11 +107,12 @@ impl Plan {
         let (own, lanes) = ((entries - shared).div_ceil(shards), shared / shards);
         let buckets = |entries: usize| (entries * MOST_TAKEN.1).div_ceil(MOST_TAKEN.0 * SLOTS).max(FEWEST_BUCKETS);
         let (buckets, lane_buckets) = (buckets(own), buckets(lanes));
-        // Blocks take memory once they are used, so there may be many of them.
+        // They take memory once they are used, so there may be many of them.
         let blocks = (4 * buckets * BUCKET / BLOCK).max(FEWEST_BLOCKS).next_multiple_of(PAGE / BLOCK);
-        let part_words = (part::SLOTS + (buckets + lane_buckets) * BUCKET).next_multiple_of(16);
+        let part_words = (part::SLOTS + buckets * BUCKET).next_multiple_of(16);
+        let lane_words = (lane_buckets * BUCKET).next_multiple_of(PAGE);
         let backed_words = (HEADER + shards * part_words).next_multiple_of(PAGE);
-        Self { entries, shards, own, lanes, buckets, lane_buckets, blocks, part_words, backed_words }
+        Self { entries, shards, own, lanes, buckets, lane_buckets, blocks, part_words, lane_words, backed_words }
     }
 
     #[inline]
@@ -114,13 +120,19 @@ impl Plan {
         HEADER + shard * self.part_words
     }
 
+    /// The words of a part's lanes and blocks.
     #[inline]
-    pub(super) fn blocks_at(&self, shard: usize) -> usize {
-        self.backed_words + shard * self.blocks * BLOCK
+    pub(super) fn later_words(&self) -> usize {
+        self.lane_words + self.blocks * BLOCK
+    }
+
+    #[inline]
+    pub(super) fn later_at(&self, shard: usize) -> usize {
+        self.backed_words + shard * self.later_words()
     }
 
     pub(super) fn words(&self) -> usize {
-        self.blocks_at(self.shards)
+        self.later_at(self.shards)
     }
 }
 
@@ -129,12 +141,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_million_entries_take_less_than_64_bytes_each() {
-        let plan = Plan::of(1_000_000);
+    fn the_entries_of_a_million_actors_take_less_than_64_bytes_each() {
+        let plan = Plan::of(1_150_000);
         assert_eq!(plan.shards, 64);
-        assert!(plan.own * plan.shards + plan.lanes * plan.shards >= 999_000);
-        let bytes = plan.backed_words * 8;
-        assert!(bytes < 64_000_000, "{bytes}");
+        let (own, bytes) = (plan.own * plan.shards, plan.backed_words * 8);
+        assert!(own >= 1_000_000 && plan.lanes * plan.shards >= own / 8, "{plan:?}");
+        assert!(bytes < 64 * own, "{bytes}");
     }
 
     #[test]

@@ -14,9 +14,23 @@ fn cell_at(timeline: Timeline, cell: usize) -> usize {
     part::CELL + timeline as usize * CELLS + cell
 }
 
+impl Shard<'_> {
+    /// True if the lanes have memory. Without it they must not be looked at either.
+    pub(super) fn has_lanes(&self) -> bool {
+        self.get(part::LANES_BACKED) != 0
+    }
+
+    fn back_lanes(&self) -> bool {
+        if !self.has_lanes() && (self.back)(0, self.plan.lane_words) {
+            self.set(part::LANES_BACKED, 1);
+        }
+        self.has_lanes()
+    }
+}
+
 impl Seats for Shard<'_> {
     fn lane_of(&self, key: u64) -> Option<(usize, u64)> {
-        let slot = self.search(Array::Lanes, key.max(1), None)?;
+        let slot = self.has_lanes().then(|| self.search(Array::Lanes, key.max(1), None)).flatten()?;
         Some((slot, self.low(Array::Lanes, slot)))
     }
 
@@ -47,7 +61,7 @@ impl Seats for Shard<'_> {
     }
 
     fn has_room(&self, key: u64, most: usize) -> bool {
-        self.get(part::LANES) < most as u64 && self.vacancy(Array::Lanes, key.max(1)).is_some()
+        self.get(part::LANES) < most as u64 && self.back_lanes() && self.vacancy(Array::Lanes, key.max(1)).is_some()
     }
 
     fn closed(&self, timeline: Timeline, cell: usize) -> Micros {

@@ -3,10 +3,12 @@
 //! An entry sits in one of the two buckets that its fingerprint names, and never moves. So no change touches more than
 //! one slot, a few counts and the blocks of one long entry, and the journal is short.
 
+use std::sync::atomic::AtomicU64;
+
 use super::lists;
 use super::lock::Words;
 use super::locked::Shard;
-use super::plan::{BUCKET, REST, SLOTS, part};
+use super::plan::{REST, SLOTS, part};
 use super::slots::{self, DRAIN, INLINE, LOW, NONE, NUMBERS};
 use crate::algorithm::{Algorithm, Doubles, Entry, Rule, Small, Stored};
 use crate::fingerprint::Fingerprint;
@@ -22,12 +24,13 @@ pub(super) enum Array {
 
 /// The first number is that of the first block, and the second the count of numbers there.
 const ASIDE: u64 = 1 << 63;
+
 impl Shard<'_> {
-    /// The place of an array among the slots.
-    fn start(&self, array: Array) -> usize {
+    /// The place of an array, and its words.
+    fn array(&self, array: Array) -> (usize, &[AtomicU64]) {
         match array {
-            Array::Own => 0,
-            Array::Lanes => self.plan.buckets * BUCKET,
+            Array::Own => (part::SLOTS, self.space.slots),
+            Array::Lanes => (self.plan.part_words, self.space.later),
         }
     }
 
@@ -39,11 +42,11 @@ impl Shard<'_> {
     }
 
     fn tag_at(&self, array: Array, slot: usize) -> usize {
-        part::SLOTS + self.start(array) + slots::tag_at(slot)
+        self.array(array).0 + slots::tag_at(slot)
     }
 
     fn rest_at(&self, array: Array, slot: usize) -> usize {
-        part::SLOTS + self.start(array) + slots::rest_at(slot)
+        self.array(array).0 + slots::rest_at(slot)
     }
 
     pub(super) fn tag(&self, array: Array, slot: usize) -> u64 {
@@ -65,7 +68,7 @@ impl Shard<'_> {
 
     /// The slot of this tag, and of this low half if one is given.
     pub(super) fn search(&self, array: Array, tag: u64, low: Option<u64>) -> Option<usize> {
-        self.space.search(self.start(array), self.buckets(array), tag, low)
+        slots::search(self.array(array).1, self.buckets(array), tag, low)
     }
 
     /// A vacant slot for this tag, in the emptier of its buckets.
@@ -128,7 +131,8 @@ impl Shard<'_> {
         } else {
             words.iter_mut().zip(numbers).for_each(|(word, number)| *word = number.to_bits());
         }
-        self.space.put_entry(self.start(array) + slots::rest_at(slot), words, drain);
+        let (start, array) = self.array(array);
+        self.space.put_entry(start, array, slot, words, drain);
         if let Some((first, count)) = old {
             lists::free(self, first, count);
         }
@@ -155,12 +159,13 @@ impl Shard<'_> {
         self.commit();
     }
 
+    /// The number of entries of an array.
+    pub(super) fn len(&self, array: Array) -> u64 {
+        self.get(len_at(array))
+    }
+
     fn count(&self, array: Array, more: i64) {
-        let at = match array {
-            Array::Own => part::LEN,
-            Array::Lanes => part::LANES,
-        };
-        self.put(at, self.get(at).wrapping_add_signed(more));
+        self.put(len_at(array), self.len(array).wrapping_add_signed(more));
     }
 
     /// Drops drained entries from a stretch of the part; the longer ago the last sweep, the longer the stretch.
@@ -182,7 +187,9 @@ impl Shard<'_> {
         if self.get(part::SHARED) == 0 {
             return;
         }
-        self.sweep_array(Array::Lanes, part::LANE_HAND, most);
+        if self.has_lanes() {
+            self.sweep_array(Array::Lanes, part::LANE_HAND, most);
+        }
         let closed = (part::CELL..part::SLOTS - super::super::memory::CELLS).any(|at| self.get(at) > self.now);
         if self.get(part::LANES) == 0 && self.get(part::GIVEN_UNTIL) <= self.now && !closed {
             self.set(part::SHARED, 0);
@@ -279,6 +286,14 @@ impl Shard<'_> {
             Entry::Absent => self.vacate(Array::Own, slot),
             mended => self.write(Array::Own, slot, &mended, drain),
         }
+    }
+}
+
+/// The place of an array's number of entries.
+fn len_at(array: Array) -> usize {
+    match array {
+        Array::Own => part::LEN,
+        Array::Lanes => part::LANES,
     }
 }
 

@@ -39,39 +39,43 @@ pub(super) fn homes(buckets: usize, tag: u64) -> [usize; 2] {
     [spread(tag), spread(tag.rotate_left(32).wrapping_mul(0x9e37_79b9_7f4a_7c15))]
 }
 
+/// The slot of this tag in an array, and of this low half if one is given.
+#[expect(clippy::inline_always, reason = "so that the part stays in registers")]
+#[inline(always)]
+pub(super) fn search(array: &[AtomicU64], buckets: usize, tag: u64, low: Option<u64>) -> Option<usize> {
+    let [first, second] = homes(buckets, tag);
+    look(array, first, tag, low).or_else(|| look(array, second, tag, low))
+}
+
+/// The same in one bucket.
+#[expect(clippy::inline_always, reason = "as its caller")]
+#[inline(always)]
+fn look(array: &[AtomicU64], home: usize, tag: u64, low: Option<u64>) -> Option<usize> {
+    let start = home * BUCKET;
+    let bucket = &array[start..start + BUCKET];
+    for slot in 0..SLOTS {
+        let word = |at: usize| bucket[at].load(Ordering::Relaxed);
+        if word(slot) == tag && low.is_none_or(|low| word(SLOTS + slot * REST + LOW) == low) {
+            return Some(home * SLOTS + slot);
+        }
+    }
+    None
+}
+
+/// The words behind the tag of a slot.
+#[expect(clippy::inline_always, reason = "as its callers")]
+#[inline(always)]
+fn rest(array: &[AtomicU64], slot: usize) -> &[AtomicU64; REST] {
+    let at = rest_at(slot);
+    &array[at..at + REST].as_chunks().0[0]
+}
+
 #[expect(clippy::inline_always, reason = "so that the part stays in registers")]
 impl Space<'_> {
-    /// The slot of this tag in the array that starts there among the slots, and of this low half if one is given.
-    #[inline(always)]
-    pub(super) fn search(self, start: usize, buckets: usize, tag: u64, low: Option<u64>) -> Option<usize> {
-        let [first, second] = homes(buckets, tag);
-        self.look(start, first, tag, low).or_else(|| self.look(start, second, tag, low))
-    }
-
-    /// The same in one bucket.
-    #[inline(always)]
-    fn look(self, start: usize, home: usize, tag: u64, low: Option<u64>) -> Option<usize> {
-        let start = start + home * BUCKET;
-        let bucket = &self.slots[start..start + BUCKET];
-        for slot in 0..SLOTS {
-            let word = |at: usize| bucket[at].load(Ordering::Relaxed);
-            if word(slot) == tag && low.is_none_or(|low| word(SLOTS + slot * REST + LOW) == low) {
-                return Some(home * SLOTS + slot);
-            }
-        }
-        None
-    }
-
-    /// The words behind the tag of the slot at this place among the slots.
-    #[inline(always)]
-    fn rest(&self, at: usize) -> &[AtomicU64; REST] {
-        &self.slots[at..at + REST].as_chunks().0[0]
-    }
-
     /// A state of a few numbers, in its slot.
     #[inline(always)]
     pub(super) fn small<S: Stored>(self, slot: usize) -> Option<S> {
-        let numbers = self.rest(rest_at(slot))[NUMBERS..].iter().map(|word| word.load(Ordering::Relaxed));
+        let numbers = rest(self.slots, slot)[NUMBERS..].iter().map(|word| word.load(Ordering::Relaxed));
         S::read(&mut Doubles(numbers.take_while(|word| *word != NONE).map(f64::from_bits)))
     }
 
@@ -80,15 +84,22 @@ impl Space<'_> {
     pub(super) fn write_small<S: Stored>(self, slot: usize, state: &S, drain: Drain) {
         let mut numbers = Few::default();
         state.write(&mut numbers);
-        self.put_entry(rest_at(slot), numbers.0, drain);
+        self.put_entry(part::SLOTS, self.slots, slot, numbers.0, drain);
         self.commit();
     }
 
-    /// Changes the words of the slot at this place among the slots, those behind its fingerprint.
+    /// Changes the words of a slot, those behind its fingerprint, in the array at this place.
     #[inline(always)]
-    pub(super) fn put_entry(self, at: usize, [first, second, third]: [u64; INLINE], drain: Drain) {
-        let words = self.rest(at);
-        let change = |word: usize, value| (part::SLOTS + at + word, &words[word], value);
+    pub(super) fn put_entry(
+        self,
+        start: usize,
+        array: &[AtomicU64],
+        slot: usize,
+        [first, second, third]: [u64; INLINE],
+        drain: Drain,
+    ) {
+        let words = rest(array, slot);
+        let change = |word: usize, value| (start + rest_at(slot) + word, &words[word], value);
         self.put_all([
             change(DRAIN, drain.to_word()),
             change(NUMBERS, first),
