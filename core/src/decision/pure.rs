@@ -69,7 +69,7 @@ impl Limit {
             .collect();
         let places: InlineVec<Place> = rules.placed().map(|(place, _)| place).collect();
         let before: InlineVec<Entry> = places.iter().map(|place| state.take(*place)).collect();
-        let mut held: InlineVec<Held> = before.iter().map(|entry| Held::new(entry.clone(), ())).collect();
+        let mut held: InlineVec<Held> = before.iter().map(|entry| Held::new(entry.clone())).collect();
         let mut infos = together(&parts, &mut held, now, verb).map_err(|(_, why)| why.of(verb, self.key(), cost))?;
         drop_blocks(&mut infos, &parts);
         for ((place, before), mut held) in places.into_iter().zip(before).zip(held) {

@@ -61,22 +61,21 @@ impl<R: Borrow<Rule>> Part<R> {
     }
 }
 
-/// An entry while it is decided about, and where it comes from.
+/// An entry while it is decided about.
 #[derive(Debug)]
-pub(crate) struct Held<P = ()> {
+pub(crate) struct Held {
     pub(crate) entry: Entry,
     /// The check that has it kept; of several the last one.
     pub(crate) kept_by: Option<usize>,
     /// The entry as it is kept instead, where nothing was written but that a wrong clock had left it in the future.
     pub(crate) mended: Option<Box<Entry>>,
-    pub(crate) place: P,
     /// The units that the checks before take from it.
     taken: u64,
 }
 
-impl<P> Held<P> {
-    pub(crate) fn new(entry: Entry, place: P) -> Self {
-        Self { entry, kept_by: None, mended: None, place, taken: 0 }
+impl Held {
+    pub(crate) fn new(entry: Entry) -> Self {
+        Self { entry, kept_by: None, mended: None, taken: 0 }
     }
 }
 
@@ -88,9 +87,9 @@ pub(crate) fn drop_blocks<R: Borrow<Rule>>(answers: &mut Vec<LimitInfo>, parts: 
 
 /// Every check, at one `now`, answered in order; on error, the index of the check that cannot be decided, and nothing
 /// is charged.
-pub(crate) fn together<R: Borrow<Rule>, P>(
-    parts: &[Part<R>],
-    entries: &mut [Held<P>],
+pub(crate) fn together(
+    parts: &[Part<&Rule>],
+    entries: &mut [Held],
     now: Micros,
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
@@ -102,15 +101,15 @@ pub(crate) fn together<R: Borrow<Rule>, P>(
 
 /// [`together`] where some checks are observed: first those that are enforced, then each of the others on what is left.
 #[cold]
-fn apart<R: Borrow<Rule>, P>(
-    parts: &[Part<R>],
-    entries: &mut [Held<P>],
+fn apart(
+    parts: &[Part<&Rule>],
+    entries: &mut [Held],
     now: Micros,
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
     // What can never be is refused first, so that nothing is charged then.
     for ((index, part), prior) in parts.iter().enumerate().zip(priors(parts, entries.len(), true)) {
-        let (rule, total) = (part.rule.borrow(), part.needs().saturating_add(prior));
+        let (rule, total) = (part.rule, part.needs().saturating_add(prior));
         // What is held already may be more than the limit admits by now.
         if total > rule.largest_cost() && !matches!(verb, Verb::Renew { .. }) {
             return Err((index, Impossible::NeverFits { quota: rule.quota(), total }));
@@ -118,8 +117,7 @@ fn apart<R: Borrow<Rule>, P>(
     }
     let mut answers: Vec<LimitInfo> = parts.iter().map(|_| LimitInfo::unlimited()).collect();
     for group in groups(parts) {
-        let members: InlineVec<Part<&Rule>> =
-            group.iter().filter_map(|index| parts.get(*index)).map(Part::borrowed).collect();
+        let members: InlineVec<Part<&Rule>> = group.iter().filter_map(|index| parts.get(*index)).copied().collect();
         let observed = members.first().is_some_and(|part| part.observed.is_some());
         // What denies the enforced checks does not deny these.
         let verb = if observed && verb == Verb::Denied { Verb::Limit } else { verb };
@@ -165,16 +163,16 @@ pub(crate) fn groups<R>(parts: &[Part<R>]) -> Vec<InlineVec<usize>> {
     groups.into_iter().map(|(_, members)| members).filter(|members| !members.is_empty()).collect()
 }
 
-fn all_or_nothing<R: Borrow<Rule>, P>(
-    parts: &[Part<R>],
-    entries: &mut [Held<P>],
+fn all_or_nothing(
+    parts: &[Part<&Rule>],
+    entries: &mut [Held],
     now: Micros,
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
     if parts.iter().all(|part| part.at_least == 0) {
         return all_of_it(parts, entries, now, verb);
     }
-    let mut parts: InlineVec<Part<&Rule>> = parts.iter().map(Part::borrowed).collect();
+    let mut parts = InlineVec::from(parts);
     grant(&mut parts, entries, now, verb);
     all_of_it(&parts, entries, now, verb)
 }
@@ -182,7 +180,7 @@ fn all_or_nothing<R: Borrow<Rule>, P>(
 /// Makes of checks that take what there is room for checks of so many units: as many as every one of them has room for,
 /// or else as many as they need, which are denied.
 #[cold]
-fn grant<P>(parts: &mut [Part<&Rule>], entries: &[Held<P>], now: Micros, verb: Verb) {
+fn grant(parts: &mut [Part<&Rule>], entries: &[Held], now: Micros, verb: Verb) {
     let room = |part: &Part<&Rule>| {
         let held = entries.get(part.entry)?;
         Some(part.rule.room(&held.entry, now, part.at_least).min(part.cost))
@@ -194,16 +192,16 @@ fn grant<P>(parts: &mut [Part<&Rule>], entries: &[Held<P>], now: Micros, verb: V
     }
 }
 
-fn all_of_it<R: Borrow<Rule>, P>(
-    parts: &[Part<R>],
-    entries: &mut [Held<P>],
+fn all_of_it(
+    parts: &[Part<&Rule>],
+    entries: &mut [Held],
     now: Micros,
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
     let mut resolved: InlineVec<Resolved> = InlineVec::new();
     let (mut admitted, mut beyond) = (verb != Verb::Denied, None);
     let undone = matches!(verb, Verb::Undo { .. }).then(|| takes(parts, entries.len(), verb));
-    let take_of = |index: usize, part: &Part<R>| match &undone {
+    let take_of = |index: usize, part: &Part<&Rule>| match &undone {
         Some(takes) => takes.get(index).copied().unwrap_or_default(),
         None => (part.cost, 0),
     };
@@ -215,7 +213,7 @@ fn all_of_it<R: Borrow<Rule>, P>(
             closing.push(is_closing(parts, entries, index, now, verb, &resolved));
         }
         let Some(held) = entries.get_mut(part.entry) else { continue };
-        if let Some(mended) = part.rule.borrow().mended(&held.entry, now) {
+        if let Some(mended) = part.rule.mended(&held.entry, now) {
             held.mended = Some(Box::new(mended));
         }
         let (added, prior) = if undone.is_some() {
@@ -226,7 +224,7 @@ fn all_of_it<R: Borrow<Rule>, P>(
             (part.cost, mem::replace(&mut held.taken, taken))
         };
         let verb = verb.of_charge(part.charged_at);
-        let verdict = match part.rule.borrow().examine(&mut held.entry, now, verb, added, prior) {
+        let verdict = match part.rule.examine(&mut held.entry, now, verb, added, prior) {
             // Nothing is charged while it is closed.
             Err(Impossible::Overflows) if closed => Ok(Verdict::shut(held.mended.is_some())),
             verdict => verdict,
@@ -249,7 +247,7 @@ fn all_of_it<R: Borrow<Rule>, P>(
     for ((index, part), check) in parts.iter().enumerate().zip(&resolved) {
         let Some(held) = entries.get_mut(part.entry) else { continue };
         let (cost, spent) = take_of(index, part);
-        let (rule, check) = (part.rule.borrow(), Resolved { admitted, cost, ..*check });
+        let (rule, check) = (part.rule, Resolved { admitted, cost, ..*check });
         let change = match part.block() {
             Some(block) => block.commit(&mut held.entry, now, verb, check, closing.next() == Some(true)),
             None => rule.commit(&mut held.entry, now, verb.of_charge(part.charged_at), check, spent),
@@ -274,15 +272,15 @@ fn denies_any(verb: Verb) -> bool {
 }
 
 /// True if this part is a block that denies the check before it.
-fn is_closed<R: Borrow<Rule>, P>(part: Option<&Part<R>>, entries: &[Held<P>], now: Micros) -> bool {
+fn is_closed(part: Option<&Part<&Rule>>, entries: &[Held], now: Micros) -> bool {
     let Some(part) = part.filter(|part| part.block().is_some() && part.cost > 0) else { return false };
-    entries.get(part.entry).is_some_and(|held| part.rule.borrow().room(&held.entry, now, 0) == 0)
+    entries.get(part.entry).is_some_and(|held| part.rule.room(&held.entry, now, 0) == 0)
 }
 
 /// [`closes`] of the check before this block.
-fn is_closing<R: Borrow<Rule>, P>(
-    parts: &[Part<R>],
-    entries: &mut [Held<P>],
+fn is_closing(
+    parts: &[Part<&Rule>],
+    entries: &mut [Held],
     index: usize,
     now: Micros,
     verb: Verb,
@@ -293,13 +291,13 @@ fn is_closing<R: Borrow<Rule>, P>(
     }
     let before = index.checked_sub(1).and_then(|before| parts.get(before)).zip(resolved.last());
     let held = before.and_then(|(part, check)| Some((part, check, entries.get_mut(part.entry)?)));
-    held.is_some_and(|(part, check, held)| closes(verb, part.rule.borrow(), &mut held.entry, now, *check))
+    held.is_some_and(|(part, check, held)| closes(verb, part.rule, &mut held.entry, now, *check))
 }
 
 /// Makes of the last answer that of its limit with the block of this index.
-fn beside_block<R: Borrow<Rule>, P>(
-    parts: &[Part<R>],
-    entries: &mut [Held<P>],
+fn beside_block(
+    parts: &[Part<&Rule>],
+    entries: &mut [Held],
     index: usize,
     now: Micros,
     verb: Verb,
@@ -311,8 +309,8 @@ fn beside_block<R: Borrow<Rule>, P>(
     let Some(check) = resolved.get(before) else { return };
     if let Ok([entry, blocked]) = entries.get_disjoint_mut([limit.entry, block.entry]) {
         let check = Resolved { admitted, ..*check };
-        let limit = (limit.rule.borrow(), &mut entry.entry);
-        info.beside_block(limit, (block.rule.borrow(), &mut blocked.entry), now, verb, check);
+        let limit = (limit.rule, &mut entry.entry);
+        info.beside_block(limit, (block.rule, &mut blocked.entry), now, verb, check);
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::memory::Local;
 use crate::Error;
-use crate::algorithm::{Grouped, Rule, Uneven, states, with_small};
+use crate::algorithm::{Grouped, Rule};
 use crate::info::LimitInfo;
 use crate::limit::Limit;
-use crate::store::memory::Undecided;
+use crate::store::memory::EntryCall;
 use crate::time::Micros;
 
 impl Local {
@@ -19,13 +19,11 @@ impl Local {
         cost: u64,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        let call = self.entry_call(limit, actor, cost, now);
+        let call = EntryCall { has_block: true, ..self.entry_call(limit, actor, cost, now) };
         let otherwise = |why| self.limit_otherwise(why, limit, actor, cost, now);
         match rule {
-            Rule::Level(rule) if rule.by_groups => self.memory.decide_open(&Grouped(rule), call, otherwise),
-            Rule::Level(rule) => self.memory.decide_open(&Uneven(rule), call, otherwise),
-            rule => with_small!(rule, |rule| self.memory.decide_open(rule, call, otherwise),
-                else otherwise(Undecided::Crowded)),
+            Rule::Level(rule) if rule.by_groups => self.memory.decide_small(&Grouped(rule), call, otherwise),
+            rule => self.memory.decide_one(rule, call, &otherwise),
         }
     }
 }

@@ -149,7 +149,7 @@ impl Local {
     #[inline(always)]
     pub(super) fn entry_call(&self, limit: &Limit, actor: &str, cost: u64, now: Option<Micros>) -> EntryCall {
         let fingerprint = self.fingerprint(limit, actor);
-        EntryCall { fingerprint, moment: Moment::new(now), verb: Verb::Limit, cost, spent: 0 }
+        EntryCall { fingerprint, moment: Moment::new(now), verb: Verb::Limit, cost, spent: 0, has_block: false }
     }
 
     /// Decides what the fast path could not.
@@ -211,9 +211,9 @@ impl Local {
         };
         let fingerprint = self.fingerprint(check.limit, check.actor);
         let verb = Verb::from(call).of_charge(check.charged_at);
-        let entry_call =
-            EntryCall { fingerprint, moment: Moment::new(now), verb, cost: check.cost, spent: check.spent };
-        self.memory.decide_one(rule, entry_call, |why| match why {
+        let (moment, Check { cost, spent, .. }) = (Moment::new(now), *check);
+        let entry_call = EntryCall { fingerprint, moment, verb, cost, spent, has_block: false };
+        self.memory.decide_one(rule, entry_call, &|why| match why {
             Undecided::Crowded => self.decide_several(checks, call, now),
             Undecided::Impossible(why) => self.failed(refusal(check, call, why)),
         })

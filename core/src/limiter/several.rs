@@ -45,8 +45,8 @@ pub(super) enum Unmade {
 }
 
 /// Decides several checks together: from checks to the entries and rules that they are about, and back.
-pub(super) fn decide<E: Entries>(
-    store: &E,
+pub(super) fn decide(
+    store: &dyn Entries,
     checks: &[Check<'_>],
     call: Call,
     now: Option<Micros>,
@@ -125,8 +125,8 @@ pub(super) fn decide<E: Entries>(
 
 /// Checks of which some are of one limit and actor: the answer to their sum is that of each.
 #[cold]
-fn decide_summed<E: Entries>(
-    store: &E,
+fn decide_summed(
+    store: &dyn Entries,
     checks: &[Check<'_>],
     summed: &Summed<'_>,
     call: Call,
@@ -142,7 +142,7 @@ fn decide_summed<E: Entries>(
 }
 
 /// Removes every entry that these checks can have, all at once.
-pub(super) fn reset<E: Entries>(store: &E, checks: &[Check<'_>], now: Option<Micros>) -> Result<LimitInfo, Error> {
+pub(super) fn reset(store: &dyn Entries, checks: &[Check<'_>], now: Option<Micros>) -> Result<LimitInfo, Error> {
     checks::agree(checks)?;
     let instant = store.now(now);
     let mut infos = Vec::with_capacity(checks.len());

@@ -76,7 +76,7 @@ impl PendingCall {
     pub(super) fn decide_here(&self, fallback: &Memory, request: &Request) -> Decided {
         let actor_of = |part: usize| self.actors.get(part).copied().unwrap_or(Fingerprint(0));
         let now = Moment::new(request.now);
-        let infos = fallback.decide_several(&self.entries, &request.parts, actor_of, now, self.call);
+        let infos = fallback.decide_several(&self.entries, &request.checks(), actor_of, now, self.call);
         let infos = infos.map_err(|(part, why)| self.refusal(part, why, &request.costs()))?;
         Ok(self.merge(&infos).into_degraded())
     }

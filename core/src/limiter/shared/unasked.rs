@@ -10,12 +10,12 @@ use crate::limit::Limit;
 use crate::time::Micros;
 
 /// In place of a table that does not decide: the same answer for each check.
-pub(super) struct Unasked<'a, T> {
-    pub(super) table: &'a T,
+pub(super) struct Unasked<'a> {
+    pub(super) table: &'a dyn Entries,
     pub(super) words: fn(&Rule) -> LimitInfo,
 }
 
-impl<T: Entries> Entries for Unasked<'_, T> {
+impl Entries for Unasked<'_> {
     fn of_limit(&self, limit: &Limit) -> Fingerprint {
         self.table.of_limit(limit)
     }

@@ -1,7 +1,5 @@
 //! Decisions about actors who have no entry of their own while the table is full, or was lately.
 
-use std::borrow::Borrow;
-
 use smallvec::smallvec;
 
 use super::Moment;
@@ -42,11 +40,11 @@ struct Source {
 /// would free is not known.
 #[cold]
 #[inline(never)]
-pub(super) fn decide<R: Borrow<Rule>, T: Shelf>(
+pub(super) fn decide<T: Shelf>(
     mut shelves: Shelves<'_, T>,
     fingerprints: &[Fingerprint],
     shard_of: impl Fn(Fingerprint) -> usize,
-    parts: &[Part<R>],
+    parts: &[Part<&Rule>],
     actor_of: &dyn Fn(usize) -> Fingerprint,
     moment: Moment,
     verb: Verb,
@@ -67,7 +65,7 @@ pub(super) fn decide<R: Borrow<Rule>, T: Shelf>(
     let mut parts = needed_of(parts);
     let asked = asked_of(&parts, fingerprints.len());
     let cost_of = |entry: usize| asked[entry].map_or(0, |(_, cost)| verb.grants(cost));
-    let mut entries: InlineVec<Held<Source>> = InlineVec::new();
+    let (mut entries, mut sources): (InlineVec<Held>, InlineVec<Source>) = (InlineVec::new(), InlineVec::new());
     let mut seats = Taken::default();
     for (index, fingerprint) in fingerprints.iter().enumerate() {
         let shard = shelves.index(shard_of(*fingerprint));
@@ -83,21 +81,22 @@ pub(super) fn decide<R: Borrow<Rule>, T: Shelf>(
             _ if table.is_over(place, moment) => (Entry::Absent, Origin::Own),
             _ => (table.take(place, part.map(|(.., part)| part.rule), moment, part.is_some()), Origin::Own),
         };
-        entries.push(Held::new(entry, Source { shard, origin, reserved: reserved[index] }));
+        entries.push(Held::new(entry));
+        sources.push(Source { shard, origin, reserved: reserved[index] });
     }
     if gives_back {
         for part in &mut parts {
-            if entries.get(part.entry).is_some_and(|held| !matches!(held.place.origin, Origin::Own)) {
+            if sources.get(part.entry).is_some_and(|source| !matches!(source.origin, Origin::Own)) {
                 (part.cost, part.spent) = (0, 0);
             }
         }
     }
 
-    let verb = unless_closed(verb, &parts, &entries);
+    let verb = unless_closed(verb, &parts, &sources);
     let mut infos = together(&parts, &mut entries, now, verb);
     let mut overflowed = 0;
-    for (index, (fingerprint, held)) in fingerprints.iter().zip(entries).enumerate() {
-        let Held { entry, kept_by, mended, place: Source { shard, origin, reserved }, .. } = held;
+    for (index, ((fingerprint, held), source)) in fingerprints.iter().zip(entries).zip(sources).enumerate() {
+        let (Held { entry, kept_by, mended, .. }, Source { shard, origin, reserved }) = (held, source);
         let table = shelves.get(shard);
         let rule = kept_by.and_then(|number| parts.get(number)).map(|part| part.rule);
         if let (Origin::Closed(_, until), Ok(infos)) = (origin, &mut infos) {
@@ -221,17 +220,17 @@ fn close<T: Shelf>(table: &mut T, seat: Seat, rule: &Rule, (entry, at): (&mut En
 }
 
 /// The verb of a decision. Nobody waits for a turn at a place of which only is known until when it is closed.
-fn unless_closed(verb: Verb, parts: &[Part<&Rule>], entries: &[Held<Source>]) -> Verb {
+fn unless_closed(verb: Verb, parts: &[Part<&Rule>], sources: &[Source]) -> Verb {
     let is_closed = |part: &Part<&Rule>| {
-        let held = entries.get(part.entry).filter(|_| part.observed.is_none());
-        held.is_some_and(|held| matches!(held.place.origin, Origin::Closed(..)))
+        let source = sources.get(part.entry).filter(|_| part.observed.is_none());
+        source.is_some_and(|source| matches!(source.origin, Origin::Closed(..)))
     };
     if matches!(verb, Verb::Acquire { .. }) && parts.iter().any(is_closed) { Verb::Denied } else { verb }
 }
 
 /// The checks, of no more units than they need: what others at a shared place leave room for is not known.
-fn needed_of<R: Borrow<Rule>>(parts: &[Part<R>]) -> InlineVec<Part<&Rule>> {
-    let mut needed: InlineVec<Part<&Rule>> = parts.iter().map(Part::borrowed).collect();
+fn needed_of<'a>(parts: &[Part<&'a Rule>]) -> InlineVec<Part<&'a Rule>> {
+    let mut needed = InlineVec::from(parts);
     needed.iter_mut().for_each(|part| part.take(part.needs()));
     needed
 }

@@ -20,6 +20,8 @@ pub(crate) struct EntryCall {
     pub(crate) verb: Verb,
     pub(crate) cost: u64,
     pub(crate) spent: u64,
+    /// The limit has a block. The call is undecided where there is one, and where it is denied and so closes one.
+    pub(crate) has_block: bool,
 }
 
 /// The reason why one check was not decided; nothing has changed.
@@ -31,17 +33,20 @@ pub(crate) enum Undecided {
 }
 
 impl Memory {
-    /// Decides one check. What is left undecided, `otherwise` answers: it is passed in, so that an answer is made where
-    /// it stays, because to move one can be felt.
-    #[expect(clippy::inline_always, reason = "what is constant for a verb stays so")]
-    #[inline(always)]
+    /// Decides one check of any rule. What is left undecided, `otherwise` answers: it is passed in, so that an answer is
+    /// made where it stays, because to move one can be felt.
+    #[inline(never)]
     pub(crate) fn decide_one<E>(
         &self,
         rule: &Rule,
         call: EntryCall,
-        otherwise: impl FnOnce(Undecided) -> Result<LimitInfo, E>,
+        otherwise: &dyn Fn(Undecided) -> Result<LimitInfo, E>,
     ) -> Result<LimitInfo, E> {
-        with_small!(rule, |algorithm| self.decide_small(algorithm, call, otherwise), else self.decide_lent(rule, call, otherwise))
+        with_small!(rule, |algorithm| self.decide_small(algorithm, call, otherwise), else if call.has_block {
+            otherwise(Undecided::Crowded)
+        } else {
+            self.decide_lent(rule, call, otherwise)
+        })
     }
 
     /// One check whose state of a few numbers is copied out of the table and back.
@@ -53,21 +58,7 @@ impl Memory {
         call: EntryCall,
         otherwise: impl FnOnce(Undecided) -> Result<LimitInfo, E>,
     ) -> Result<LimitInfo, E> {
-        match self.charge_small(algorithm, call, false) {
-            Ok((state, check)) => Ok(answer(algorithm, &state, call.moment.now, call.verb, check)),
-            Err(why) => otherwise(why),
-        }
-    }
-
-    /// The same with a block beside it: undecided where there is one, and where the check is denied and so closes one.
-    #[inline]
-    pub(crate) fn decide_open<R: Algorithm<State: Small>, E>(
-        &self,
-        algorithm: &R,
-        call: EntryCall,
-        otherwise: impl FnOnce(Undecided) -> Result<LimitInfo, E>,
-    ) -> Result<LimitInfo, E> {
-        match self.charge_small(algorithm, call, true) {
+        match self.charge_small(algorithm, call) {
             Ok((state, check)) => Ok(answer(algorithm, &state, call.moment.now, call.verb, check)),
             Err(why) => otherwise(why),
         }
@@ -80,9 +71,8 @@ impl Memory {
         &self,
         algorithm: &R,
         call: EntryCall,
-        has_block: bool,
     ) -> Result<(R::State, Resolved), Undecided> {
-        let EntryCall { fingerprint, moment, verb, cost, spent } = call;
+        let EntryCall { fingerprint, moment, verb, cost, spent, has_block } = call;
         let now = moment.now;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
@@ -139,7 +129,7 @@ impl Memory {
         call: EntryCall,
         otherwise: impl FnOnce(Undecided) -> Result<LimitInfo, E>,
     ) -> Result<LimitInfo, E> {
-        let EntryCall { fingerprint, moment, verb, cost, spent } = call;
+        let EntryCall { fingerprint, moment, verb, cost, spent, .. } = call;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
         if place.is_err() && table.is_shared() {
@@ -301,8 +291,9 @@ mod tests {
             let memory = Memory::new();
             let blocked = |rule: &Rule, actor: u128, now| {
                 let moment = Moment { now, timeline: Timeline::Real };
-                let call = EntryCall { fingerprint: Fingerprint(actor << 64), moment, verb, cost: 1, spent: 0 };
-                memory.decide_one::<()>(rule, call, |_| panic!("it is decided")).expect("an answer").blocked
+                let fingerprint = Fingerprint(actor << 64);
+                let call = EntryCall { fingerprint, moment, verb, cost: 1, spent: 0, has_block: false };
+                memory.decide_one::<()>(rule, call, &|_| panic!("it is decided")).expect("an answer").blocked
             };
             let actors = || (1..50).map(|actor| actor << 57);
             actors().for_each(|actor| assert!(!blocked(&short, actor, start)));

@@ -1,7 +1,5 @@
 //! Several checks: all of their entries are locked, and either all are charged or none is.
 
-use std::borrow::Borrow;
-
 use super::crowded;
 use super::shelf::{Locked, Shelf, Shelves};
 use super::table::Place;
@@ -28,10 +26,10 @@ impl Memory {
 
     /// Several checks under all of their locks, taken in one order whatever the caller's. `actor_of` answers whom a
     /// part is about.
-    pub(crate) fn decide_several<R: Borrow<Rule>>(
+    pub(crate) fn decide_several(
         &self,
         fingerprints: &[Fingerprint],
-        parts: &[Part<R>],
+        parts: &[Part<&Rule>],
         actor_of: impl Fn(usize) -> Fingerprint,
         moment: Moment,
         verb: Verb,
@@ -59,16 +57,16 @@ pub(in crate::store) fn shards_of(
 
 /// Decides on entries of which all are in parts that are locked. Answers, too, how many had to be decided by shared
 /// entries.
-pub(in crate::store) fn decide<R: Borrow<Rule>, T: Shelf>(
+pub(in crate::store) fn decide<T: Shelf>(
     mut shelves: Shelves<'_, T>,
     fingerprints: &[Fingerprint],
     shard_of: impl Fn(Fingerprint) -> usize,
-    parts: &[Part<R>],
+    parts: &[Part<&Rule>],
     actor_of: &dyn Fn(usize) -> Fingerprint,
     moment: Moment,
     verb: Verb,
 ) -> (Result<Vec<LimitInfo>, (usize, Impossible)>, u64) {
-    let mut entries: InlineVec<Held<(usize, Place)>> = InlineVec::new();
+    let mut places: InlineVec<(usize, Place)> = InlineVec::new();
     let mut reserved: InlineVec<bool> = InlineVec::new();
     let mut is_crowded = false;
     for fingerprint in fingerprints {
@@ -76,41 +74,43 @@ pub(in crate::store) fn decide<R: Borrow<Rule>, T: Shelf>(
         let table = shelves.get(number);
         let place = table.find(*fingerprint);
         is_crowded |= place.is_err() && table.is_shared();
-        entries.push(Held::new(Entry::Absent, (number, place)));
+        places.push((number, place));
     }
-    for (fingerprint, Held { place: (number, place), .. }) in fingerprints.iter().zip(&entries) {
+    for (fingerprint, (number, place)) in fingerprints.iter().zip(&places) {
         let is_reserved = place.is_err() && !is_crowded && shelves.get(*number).reserve(*fingerprint);
         is_crowded |= place.is_err() && !is_reserved;
         reserved.push(is_reserved);
     }
     if is_crowded {
-        for ((fingerprint, held), _) in
-            fingerprints.iter().zip(&entries).zip(&reserved).filter(|(_, reserved)| **reserved)
+        for ((fingerprint, (number, _)), _) in
+            fingerprints.iter().zip(&places).zip(&reserved).filter(|(_, reserved)| **reserved)
         {
-            shelves.get(held.place.0).release(*fingerprint);
+            shelves.get(*number).release(*fingerprint);
         }
         return crowded::decide(shelves, fingerprints, shard_of, parts, actor_of, moment, verb);
     }
 
+    let mut entries: InlineVec<Held> = places.iter().map(|_| Held::new(Entry::Absent)).collect();
     for part in parts {
-        let Held { entry, place: (number, place), .. } = &mut entries[part.entry];
-        let table = shelves.get(*number);
+        let (entry, (number, place)) = (&mut entries[part.entry].entry, places[part.entry]);
+        let table = shelves.get(number);
         // All checks of an entry are of one rule, and the first one takes it.
-        if *entry == Entry::Absent && place.is_ok() && !table.is_over(*place, moment) {
-            *entry = table.take(*place, Some(part.rule.borrow()), moment, true);
+        if *entry == Entry::Absent && place.is_ok() && !table.is_over(place, moment) {
+            *entry = table.take(place, Some(part.rule), moment, true);
         }
     }
     let infos = together(parts, &mut entries, moment.now, verb);
     // What comes or goes moves others about.
     let mut moved = false;
-    for ((fingerprint, reserved), held) in fingerprints.iter().zip(reserved).zip(entries) {
-        let Held { entry, kept_by, mended, place: (number, place), .. } = held;
+    for (((fingerprint, reserved), held), (number, place)) in fingerprints.iter().zip(reserved).zip(entries).zip(places)
+    {
+        let Held { entry, kept_by, mended, .. } = held;
         let table = shelves.get(number);
         let place = if moved { table.find(*fingerprint) } else { place };
         let mut inserted = false;
         match kept_by.and_then(|index| parts.get(index)) {
             Some(part) => {
-                let kept = table.keep(place, *fingerprint, (entry, mended), part.rule.borrow(), moment);
+                let kept = table.keep(place, *fingerprint, (entry, mended), part.rule, moment);
                 (moved, inserted) = (moved | kept.moved, kept.inserted);
             }
             None => table.put_back(place, entry),

@@ -61,7 +61,7 @@ impl Request {
             found
         };
         let entries = (0..self.entries.len()).map(read).map(Option::unwrap_or_default);
-        let mut entries: InlineVec<Held> = entries.map(|entry| Held::new(entry, ())).collect();
+        let mut entries: InlineVec<Held> = entries.map(|entry| Held::new(entry)).collect();
         let reply = self.reply_on(self.verb, &mut entries, now, corrupt, false);
         let decided = matches!(reply, Reply::Decided { .. });
         let writes = entries.iter_mut().enumerate().filter(|(_, held)| decided && held.kept_by.is_some());
@@ -78,7 +78,7 @@ impl Request {
         corrupt: u32,
         repaired: bool,
     ) -> Reply {
-        let infos = match together(&self.parts, entries, now, verb) {
+        let infos = match together(&self.checks(), entries, now, verb) {
             Ok(infos) => infos,
             Err((part, why)) => return Reply::Impossible(part, why),
         };

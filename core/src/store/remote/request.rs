@@ -93,6 +93,11 @@ impl Request {
         Some(now - now % self.resolution)
     }
 
+    /// Its checks, as decisions take them.
+    pub(crate) fn checks(&self) -> InlineVec<decision::Part<&Rule>> {
+        self.parts.iter().map(Part::borrowed).collect()
+    }
+
     /// The same checks under another verb.
     pub(crate) fn with(&self, verb: Verb) -> Self {
         Self { verb, ..self.clone() }

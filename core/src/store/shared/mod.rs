@@ -22,7 +22,6 @@ mod sync;
 mod tests;
 mod waiting;
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::fs::File;
 use std::path::PathBuf;
@@ -255,10 +254,10 @@ impl Table {
     }
 
     /// Decides several checks under all of their locks. `actor_of` answers whom a part is about.
-    pub(crate) fn decide<R: Borrow<Rule>>(
+    pub(crate) fn decide(
         &self,
         fingerprints: &[Fingerprint],
-        parts: &[Part<R>],
+        parts: &[Part<&Rule>],
         actor_of: &dyn Fn(usize) -> Fingerprint,
         (verb, given): (Verb, Option<Micros>),
         patience: Micros,

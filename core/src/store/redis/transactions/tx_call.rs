@@ -112,7 +112,7 @@ impl TxCall {
                 repairs[part.entry] |= rule.advance(&mut advanced[part.entry], now);
             }
         }
-        let mut entries: InlineVec<Held> = advanced.iter().map(|level| Held::new(Entry::Level(*level), ())).collect();
+        let mut entries: InlineVec<Held> = advanced.iter().map(|level| Held::new(Entry::Level(*level))).collect();
         let corrupt = self.views.iter().map(|place| u32::from(views[*place].is_corrupt())).sum();
         let outcome = request.reply_on(verb, &mut entries, now, corrupt, repairs.contains(&true));
         let decided = matches!(outcome, Reply::Decided { .. });
