@@ -40,6 +40,7 @@ pub use crate::store::option_list::{STORE_OPTIONS, StoreOption, Takes};
 #[cfg(feature = "redis")]
 pub use crate::store::redis::bare_command;
 use crate::time::{EXACT, Micros};
+use crate::{config, limit};
 
 /// A limiter over the store at this URL, with options as a host language spells them; a listener gets the events of
 /// the store.
@@ -60,6 +61,19 @@ pub fn open(
 #[must_use]
 pub fn outlines() -> Vec<Outline> {
     Kind::outlines()
+}
+
+/// The longest key of a limit, in bytes.
+pub const LONGEST_KEY: usize = limit::LONGEST_KEY;
+/// The longest limit as text, in bytes.
+pub const LONGEST_TEXT: usize = limit::LONGEST_TEXT;
+/// The most overrides of a document.
+pub const MOST_OVERRIDES: usize = config::MOST_OVERRIDES;
+
+/// A limit as text, as a regular expression.
+#[must_use]
+pub fn text_pattern() -> String {
+    limit::text_pattern()
 }
 
 /// The last whole millisecond before 2^53 microseconds.

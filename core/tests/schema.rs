@@ -9,7 +9,7 @@ use tidegate::Limit;
 use tidegate::config::{Format, Limits};
 
 fn schema() -> Value {
-    serde_json::from_str(&Limit::json_schema()).expect("JSON")
+    serde_json::from_str(Limit::json_schema()).expect("JSON")
 }
 
 fn validator() -> Validator {

@@ -4,6 +4,7 @@ mod info;
 mod node;
 mod python;
 mod readme;
+mod schema;
 mod stub;
 mod text;
 mod verbs;
@@ -12,7 +13,6 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use tidegate::Limit;
 use tidegate::ffi::outlines;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -41,7 +41,7 @@ fn stale(root: &Path) -> Result<Vec<(&'static str, String)>, Box<dyn Error>> {
     ];
     let files = [
         ("python/README.md", readme::published(&read("README.md")?)),
-        ("core/schema/limit.schema.json", Limit::json_schema()),
+        ("core/schema/limit.schema.json", schema::schema(&types)?),
         ("python/src/limits/generated.rs", python::classes(&types)?),
         (stub, info::stub(&verbs::stub(&limiter, &python::stub(&types, &read(stub)?)?)?)?),
         (answers, info::methods(&read(answers)?)?),

@@ -136,7 +136,7 @@ fn checks_of<'a>(registry: &'a Registry, limits: &[f64], costs: &[f64]) -> Answe
 
 /// The JSON Schema of the wire form, as JSON text.
 #[napi(catch_unwind)]
-pub(crate) fn json_schema() -> String {
+pub(crate) fn json_schema() -> &'static str {
     Limit::json_schema()
 }
 

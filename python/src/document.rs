@@ -211,6 +211,6 @@ fn list<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyAny>>
 /// >>> json.loads(json_schema())["$defs"]["bucket"]["properties"]["dripRate"]["default"]
 /// 1000
 #[pyfunction]
-pub(crate) fn json_schema() -> String {
+pub(crate) fn json_schema() -> &'static str {
     tidegate::Limit::json_schema()
 }

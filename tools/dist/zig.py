@@ -20,9 +20,8 @@ from project import OLDEST_GLIBC, ROOT, TARGET, run
 
 UNWINDER = "libgcc_s.so.1"
 
-# Less than half of the second level's: a wheel of 3.57 MB in place of 3.64, for at most 2 % of the time of a call, and
-# 3 % of a hold's. What has to be fast says by itself that it is to be inlined.
-INLINING = "-Cllvm-args=-inline-threshold=100"
+# A third of the second level's. What has to be fast says by itself that it is to be inlined.
+INLINING = "-Cllvm-args=-inline-threshold=80"
 
 
 def zig_target(target: str) -> str:

@@ -42,6 +42,7 @@ impl Algorithm for Grouped<'_> {
         self.0.undo(state, now, cost, spent, charged_at);
     }
 
+    #[inline]
     fn until(&self, state: &Level, now: Micros, cost: u64) -> Micros {
         self.0.until(state, now, cost)
     }
@@ -60,6 +61,7 @@ impl Algorithm for Grouped<'_> {
         self.0.quota.saturating_sub(state.level)
     }
 
+    #[inline]
     fn full(&self, state: &Level, now: Micros) -> Micros {
         self.0.full(state, now)
     }

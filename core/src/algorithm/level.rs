@@ -150,6 +150,7 @@ impl LevelRule {
     }
 
     /// Until so many of the units have left.
+    #[inline]
     fn until_left(&self, state: &Level, now: Micros, units: u64) -> Micros {
         if units == 0 {
             return 0;
@@ -281,6 +282,7 @@ impl Algorithm for LevelRule {
         }
     }
 
+    #[inline]
     fn until(&self, state: &Level, now: Micros, cost: u64) -> Micros {
         let over = state.level.saturating_add(cost).saturating_sub(self.quota);
         self.until_left(state, now, over)
@@ -313,6 +315,7 @@ impl Algorithm for LevelRule {
         (raised.level > state.level).then_some(raised)
     }
 
+    #[inline]
     fn full(&self, state: &Level, now: Micros) -> Micros {
         self.until_left(state, now, state.level)
     }

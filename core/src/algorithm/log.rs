@@ -103,6 +103,7 @@ impl Algorithm for Log {
         state.newest().map_or(now, |last| last.max(now))
     }
 
+    #[inline]
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {
         let last = state.last_in_the_way(self.from(now), cost, self.max);
         let by_count = last.map_or(0, |instant| instant.saturating_add(self.period).saturating_sub(now));
@@ -126,6 +127,7 @@ impl Algorithm for Log {
         self.max.saturating_sub(self.count(state, now))
     }
 
+    #[inline]
     fn full(&self, state: &Series, now: Micros) -> Micros {
         let Some(last) = state.newest() else { return 0 };
         last.saturating_add(self.period).saturating_sub(now).max(self.until_interval(state, now))

@@ -105,10 +105,12 @@ impl Algorithm for Slots {
         state.newest().map_or(now, |newest| newest.max(now))
     }
 
+    #[inline]
     fn until(&self, state: &Series, now: Micros, cost: u64) -> Micros {
         state.last_in_the_way(self.from(now), cost, self.max).map_or(0, |at| self.until_left(at, now))
     }
 
+    #[inline]
     fn fits(&self, state: &Series, now: Micros, cost: u64) -> bool {
         self.count(state, now).saturating_add(cost) <= self.max
     }
@@ -117,10 +119,12 @@ impl Algorithm for Slots {
         self.count(state, now).saturating_add(cost) <= EXACT / 2
     }
 
+    #[inline]
     fn remaining(&self, state: &Series, now: Micros) -> u64 {
         self.max.saturating_sub(self.count(state, now))
     }
 
+    #[inline]
     fn full(&self, state: &Series, now: Micros) -> Micros {
         state.newest().map_or(0, |at| self.until_left(at, now))
     }

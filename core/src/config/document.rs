@@ -7,7 +7,8 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use super::entry::Entry;
 use super::error::Fault;
-use crate::limit::{MOST_OVERRIDES as MOST, Value};
+use super::overrides::MOST_OVERRIDES as MOST;
+use crate::limit::Value;
 use crate::names::named;
 
 /// The format of a document.

@@ -26,6 +26,7 @@ pub(crate) use edit::{edited, is_editable};
 pub use entry::Entry;
 pub use error::{Fault, LimitsError};
 pub(crate) use file::LARGEST;
+pub(crate) use overrides::MOST_OVERRIDES;
 pub use overrides::Override;
 #[cfg(feature = "cli")]
 pub(crate) use places::Places;

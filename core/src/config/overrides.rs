@@ -7,8 +7,10 @@ use super::entry::Entry;
 use super::error::Fault;
 use super::path::join;
 use super::pattern::Pattern;
-use crate::limit::{Limit, MOST_OVERRIDES as MOST, Value};
+use crate::limit::{Limit, Value};
 
+/// The most overrides of a document.
+pub(crate) const MOST_OVERRIDES: usize = 10_000;
 /// Every pattern is tried for every actor, where none of the earlier overrides is the actor's own.
 const MOST_PATTERNS: usize = 256;
 
@@ -108,8 +110,8 @@ pub(super) struct Known<'a> {
 impl Overrides {
     /// Reads the entries of the list.
     pub(super) fn read(entries: Vec<Entry>, known: &Known<'_>) -> Result<Self, Vec<Fault>> {
-        if entries.len() > MOST {
-            return Err(vec![Fault::new("overrides".to_owned(), format!("must be at most {MOST}"))]);
+        if entries.len() > MOST_OVERRIDES {
+            return Err(vec![Fault::new("overrides".to_owned(), format!("must be at most {MOST_OVERRIDES}"))]);
         }
         let (mut overrides, mut faults) = (Self::default(), Vec::new());
         for (number, entry) in entries.into_iter().enumerate() {

@@ -14,7 +14,6 @@ mod object;
 mod outline;
 mod parameters;
 mod rules;
-mod schema;
 mod sliding_counter;
 mod sliding_log;
 mod sliding_window;
@@ -40,7 +39,7 @@ use kinds::{Definition, kinds};
 pub use legacy::Translation;
 pub use outline::{Field, Outline, Takes};
 pub(crate) use rules::{Place, Rules};
-pub(crate) use schema::MOST_OVERRIDES;
+pub(crate) use text::{LONGEST as LONGEST_TEXT, pattern as text_pattern};
 pub use value::Value;
 
 use crate::algorithm::{Rule, Shape};
@@ -53,7 +52,7 @@ use form::Form;
 use number::{Scope, check_factor};
 
 /// The longest key in bytes, enough for any name.
-const LONGEST_KEY: usize = 64 << 10;
+pub(crate) const LONGEST_KEY: usize = 64 << 10;
 
 /// A limit: a type, its parameters, and a key: the name of the limited action.
 ///

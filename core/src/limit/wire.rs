@@ -13,6 +13,23 @@ use super::{Kind, Legacy, Limit, check_key};
 use crate::error::LimitError;
 
 impl Limit {
+    /// The JSON Schema (draft 2020-12) of the wire form, as JSON text. Its `$defs` have a document of named limits, as
+    /// [`Limits`](crate::config::Limits) reads it, under `limits`.
+    ///
+    /// All that it refuses, [`from_json`](Self::from_json) refuses too. What it lets pass is sound but for what only all
+    /// numbers together show, such as that a full entry drains within 100 years.
+    ///
+    /// ```
+    /// let schema: serde_json::Value = serde_json::from_str(tidegate::Limit::json_schema())?;
+    /// assert_eq!(schema["$defs"]["bucket"]["properties"]["dripRate"]["default"], 1000);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn json_schema() -> &'static str {
+        // Drawn from the outlines of the types by `make generate`.
+        include_str!("../../schema/limit.schema.json")
+    }
+
     /// Reads a definition in the wire form from JSON text.
     ///
     /// # Errors

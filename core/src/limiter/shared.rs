@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use self::unasked::Unasked;
 use super::checks;
 use super::memory::Local;
-use super::several::{self, Entries, Unmade, compiled, refusal};
+use super::several::{self, Entries, Unmade, refusal};
 use crate::Error;
 use crate::algorithm::{Algorithm, Grouped, Rule, Shape, Small, Stored, states, with_small};
 use crate::check::Check;
@@ -149,61 +149,50 @@ impl Shared {
         match limit.compiled(factor) {
             _ if !check.is_plain() => self.decide_any(&[check], Call::Limit, now),
             Some(Rules::One(Rule::Level(rule))) if cost <= EXACT && rule.by_groups => {
-                self.decide_small(&Grouped(rule), check, Call::Limit, now)
+                self.limit_small(&Grouped(rule), check, now)
             }
-            Some(Rules::One(rule)) if cost <= EXACT => self.decide_short(rule, check, Call::Limit, now),
+            Some(Rules::One(rule)) if cost <= EXACT => self.limit_aside(rule, check, now),
             _ => self.decide_any(&[check], Call::Limit, now),
         }
     }
 
-    /// One check of one rule, the short way where its state is a few numbers.
+    /// The less common kinds.
     #[inline(never)]
-    fn decide_short(&self, rule: &Rule, check: Check<'_>, call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
-        match rule {
-            Rule::Level(rule) if rule.by_groups => self.decide_small(&Grouped(rule), check, call, now),
-            Rule::Level(rule) => self.decide_small(rule, check, call, now),
-            rule => with_small!(rule, |rule| self.decide_small(rule, check, call, now),
-                else self.decide_long(&[check], call, now)),
-        }
+    fn limit_aside(&self, rule: &Rule, check: Check<'_>, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        with_small!(rule, |rule| self.limit_small(rule, check, now),
+            else self.decide_long(&[check], Call::Limit, now))
     }
 
+    /// A state of a few numbers.
     #[expect(
         clippy::inline_always,
         reason = "a call that is known where it is compiled takes a tenth fewer instructions"
     )]
     #[inline(always)]
-    fn decide_small<R: Algorithm<State: Small + Stored>>(
+    fn limit_small<R: Algorithm<State: Small + Stored>>(
         &self,
         algorithm: &R,
         check: Check<'_>,
-        call: Call,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
-        let verb = Verb::from(call).of_charge(check.charged_at);
-        let asked = (verb, check.cost, check.spent);
         let entry = self.fingerprint(check.limit, check.actor);
-        match self.table.charge_small(algorithm, entry, asked, now, self.patience) {
+        match self.table.limit_small(algorithm, entry, check.cost, now, self.patience) {
             Ok(charged) => {
                 if self.troubled.load(Ordering::Relaxed) {
                     self.perhaps_recovered();
                 }
                 // Made where it stays: to move an answer can be felt.
-                Ok(answer(algorithm, &charged.state, charged.now, verb, charged.check))
+                Ok(answer(algorithm, &charged.state, charged.now, Verb::Limit, charged.check))
             }
-            Err(why) => self.decide_otherwise(why, check, call, now),
+            Err(why) => self.limit_otherwise(why, check, now),
         }
     }
 
     /// Decides what the short way could not.
     #[cold]
     #[inline(never)]
-    fn decide_otherwise(
-        &self,
-        why: Short,
-        check: Check<'_>,
-        call: Call,
-        now: Option<Micros>,
-    ) -> Result<LimitInfo, Error> {
+    fn limit_otherwise(&self, why: Short, check: Check<'_>, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        let call = Call::Limit;
         match why {
             Short::Crowded => self.decide_long(&[check], call, now),
             Short::Undecided(Undecided::Impossible(_, why)) => {
@@ -218,14 +207,6 @@ impl Shared {
     fn decide_any(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         if matches!(call, Call::UndoDegraded { .. } | Call::RenewDegraded { .. }) {
             return self.local().decide_on(checks, call, now).map(LimitInfo::into_degraded);
-        }
-        if let ([check], false) = (checks, call == Call::Reset)
-            && check.is_plain()
-            && let Some(Rules::One(rule)) = compiled(check)
-            && !matches!(call, Call::Observe { .. })
-            && checks::of_call(checks, call).is_ok()
-        {
-            return self.decide_short(rule, *check, call, now);
         }
         self.decide_long(checks, call, now)
     }

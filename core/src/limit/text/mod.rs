@@ -8,10 +8,10 @@ mod words;
 
 use super::{Limit, check_key};
 use crate::error::LimitError;
-pub(super) use pattern::pattern;
+pub(crate) use pattern::pattern;
 use rate::Rate;
 use units::shortest;
-pub(super) use words::LONGEST;
+pub(crate) use words::LONGEST;
 use words::{Problem, Words};
 
 impl Limit {

@@ -4,7 +4,7 @@ use super::named::Named;
 use super::units::{UNITS, calendar_unit};
 
 /// One limit as a regular expression, for schemas: what ECMA-262 and every other dialect understand alike.
-pub(in crate::limit) fn pattern() -> String {
+pub(crate) fn pattern() -> String {
     let any_case = |word: &str| -> String {
         let letter =
             |c: char| if c.is_ascii_alphabetic() { format!("[{c}{}]", c.to_ascii_uppercase()) } else { c.into() };

@@ -5,7 +5,7 @@ use super::units::UNITS;
 use crate::error::LimitError;
 
 /// The longest text in bytes; a longer one is refused unread.
-pub(in crate::limit) const LONGEST: usize = 256;
+pub(crate) const LONGEST: usize = 256;
 
 /// The largest multiple of a unit; what it gives is bounded again when the limit is made.
 const LARGEST_MULTIPLE: u64 = 1_000_000_000_000;

@@ -61,7 +61,7 @@ impl Request {
             found
         };
         let entries = (0..self.entries.len()).map(read).map(Option::unwrap_or_default);
-        let mut entries: InlineVec<Held> = entries.map(|entry| Held::new(entry)).collect();
+        let mut entries: InlineVec<Held> = entries.map(Held::new).collect();
         let reply = self.reply_on(self.verb, &mut entries, now, corrupt, false);
         let decided = matches!(reply, Reply::Decided { .. });
         let writes = entries.iter_mut().enumerate().filter(|(_, held)| decided && held.kept_by.is_some());

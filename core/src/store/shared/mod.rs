@@ -195,14 +195,14 @@ impl Table {
         self.is_open() && mapping::reserve(&self.file, at * 8, words * 8).is_ok()
     }
 
-    /// Decides one check of a few numbers.
+    /// [`Verb::Limit`] of one check of a few numbers.
     #[expect(clippy::inline_always, reason = "as its caller")]
     #[inline(always)]
-    pub(crate) fn charge_small<R: Algorithm<State: Small + Stored>>(
+    pub(crate) fn limit_small<R: Algorithm<State: Small + Stored>>(
         &self,
         algorithm: &R,
         fingerprint: Fingerprint,
-        (verb, cost, spent): (Verb, u64, u64),
+        cost: u64,
         given: Option<Micros>,
         patience: Micros,
     ) -> Result<Charged<R::State>, Short> {
@@ -224,13 +224,13 @@ impl Table {
             return Err(Short::Crowded);
         }
         let mut state: R::State = found.and_then(|slot| space.small(slot)).unwrap_or_else(|| algorithm.fresh(now));
-        let mut verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
+        let mut verdict = examine(algorithm, &mut state, now, Verb::Limit, cost, 0);
         if !verdict.is_ok_and(Verdict::is_at_once) && shard.is_over(place, moment) {
-            (state, verdict) = afresh(algorithm, now, verb, verb.adds(cost, spent));
+            (state, verdict) = afresh(algorithm, now, Verb::Limit, cost);
         }
         let verdict = verdict.map_err(|why| Short::Undecided(Undecided::Impossible(0, why)))?;
         let check = Resolved::alone(verdict, cost);
-        match commit(algorithm, &mut state, now, verb, check, spent) {
+        match commit(algorithm, &mut state, now, Verb::Limit, check, 0) {
             Change::Nothing => {}
             Change::Mended => {
                 if let Some(slot) = found {

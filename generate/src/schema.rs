@@ -1,62 +1,57 @@
 //! The JSON Schema of the wire form, drawn from the outlines of the types.
 
+use std::borrow::Cow;
+use std::error::Error;
+
 use serde::Serialize;
 use serde::ser::Serializer;
+use tidegate::ffi::{self, Bounds, Field, FieldTakes as Takes, LONGEST_KEY, LONGEST_TEXT, MOST_OVERRIDES, Outline};
 
-use super::{Bounds, Field, Kind, LONGEST_KEY, Limit, Outline, Takes, text};
-use crate::algorithm::whole;
-
-/// The most overrides of a document.
-pub(crate) const MOST_OVERRIDES: usize = 10_000;
-
-impl Limit {
-    /// The JSON Schema (draft 2020-12) of the wire form, as JSON text. Its `$defs` have a document of named limits, as
-    /// [`Limits`](crate::config::Limits) reads it, under `limits`.
-    ///
-    /// All that it refuses, [`from_json`](Self::from_json) refuses too. What it lets pass is sound but for what only all
-    /// numbers together show, such as that a full entry drains within 100 years.
-    ///
-    /// ```
-    /// let schema: serde_json::Value = serde_json::from_str(&tidegate::Limit::json_schema())?;
-    /// assert_eq!(schema["$defs"]["bucket"]["properties"]["dripRate"]["default"], 1000);
-    /// # Ok::<(), serde_json::Error>(())
-    /// ```
-    #[must_use]
-    pub fn json_schema() -> String {
-        let outlines = Kind::outlines();
-        let references: Vec<_> = outlines.iter().map(|outline| reference(name_of(outline))).collect();
-        let mut definitions: Vec<_> = outlines.iter().map(|outline| (name_of(outline), object(outline))).collect();
-        definitions.push(("text", text_form()));
-        definitions.push(("named", named_limit(&references)));
-        definitions.push(("override", override_form(&references)));
-        definitions.push(("limits", document()));
-        let schema = Node::Object(vec![
-            ("$schema", "https://json-schema.org/draft/2020-12/schema".into()),
-            ("title", "Limit".into()),
-            ("description", "What is limited, and how much. Durations are in milliseconds.".into()),
-            ("type", "object".into()),
-            ("required", Node::List(vec!["key".into()])),
-            ("oneOf", Node::List(references)),
-            ("$defs", Node::Object(definitions)),
-        ]);
-        // Objects, lists, strings and numbers: there is nothing in it that serialisation can refuse.
-        serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+/// The schema of these types. Its `$defs` have a document of named limits under `limits`.
+///
+/// All that it refuses, the engine refuses too. What it lets pass is sound but for what only all numbers together show,
+/// such as that a full entry drains within 100 years.
+pub(crate) fn schema(types: &[Outline]) -> Result<String, Box<dyn Error>> {
+    let references: Vec<_> = types.iter().map(|outline| reference(name_of(outline))).collect();
+    let mut definitions = Vec::new();
+    for outline in types {
+        definitions.push((name_of(outline), object(outline)?));
     }
+    definitions.push(("text", text_form()));
+    definitions.push(("named", named_limit(&references)));
+    definitions.push(("override", override_form(&references)));
+    definitions.push(("limits", document()));
+    let schema = Node::Object(vec![
+        ("$schema", "https://json-schema.org/draft/2020-12/schema".into()),
+        ("title", "Limit".into()),
+        ("description", "What is limited, and how much. Durations are in milliseconds.".into()),
+        ("type", "object".into()),
+        ("required", Node::List(vec!["key".into()])),
+        ("oneOf", Node::List(references)),
+        ("$defs", Node::Object(definitions)),
+    ]);
+    Ok(serde_json::to_string_pretty(&schema)? + "\n")
 }
 
 /// JSON whose objects keep their order, whatever features of `serde_json` another crate may turn on.
 #[derive(Clone)]
 enum Node {
-    Text(String),
+    Text(Cow<'static, str>),
     Number(f64),
     Bool(bool),
     List(Vec<Node>),
     Object(Vec<(&'static str, Node)>),
 }
 
-impl From<&str> for Node {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
+impl From<&'static str> for Node {
+    fn from(text: &'static str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Node {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
     }
 }
 
@@ -64,7 +59,8 @@ impl Serialize for Node {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Text(text) => serializer.serialize_str(text),
-            Self::Number(number) if number.fract() == 0.0 => serializer.serialize_u64(whole(*number)),
+            #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "of whole numbers")]
+            Self::Number(number) if number.fract() == 0.0 => serializer.serialize_i64(*number as i64),
             Self::Number(number) => serializer.serialize_f64(*number),
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::List(items) => serializer.collect_seq(items),
@@ -74,7 +70,7 @@ impl Serialize for Node {
 }
 
 fn reference(name: &str) -> Node {
-    Node::Object(vec![("$ref", format!("#/$defs/{name}").as_str().into())])
+    Node::Object(vec![("$ref", format!("#/$defs/{name}").into())])
 }
 
 /// The name of a type among the definitions.
@@ -83,7 +79,7 @@ fn name_of(outline: &Outline) -> &'static str {
 }
 
 /// The object that one type takes.
-fn object(outline: &Outline) -> Node {
+fn object(outline: &Outline) -> Result<Node, Box<dyn Error>> {
     let key = vec![
         ("type", "string".into()),
         ("minLength", Node::Number(1.0)),
@@ -96,7 +92,7 @@ fn object(outline: &Outline) -> Node {
         required.push("type".into());
     }
     for field in &outline.fields {
-        properties.push((field.name, described(&about(field), values(field))));
+        properties.push((field.name, described(about(field), values(field)?)));
         if field.is_required {
             required.push(field.name.into());
         }
@@ -114,23 +110,23 @@ fn object(outline: &Outline) -> Node {
     if !outline.together.is_empty() {
         object.push(("dependentRequired", Node::Object(outline.together.iter().flat_map(together).collect())));
     }
-    Node::Object(object)
+    Ok(Node::Object(object))
 }
 
-fn about(field: &Field) -> String {
+fn about(field: &Field) -> Node {
     match field.takes {
-        Takes::Number { is_duration: true, .. } => format!("{} In milliseconds.", field.about),
-        _ => field.about.to_owned(),
+        Takes::Number { is_duration: true, .. } => format!("{} In milliseconds.", field.about).into(),
+        _ => field.about.into(),
     }
 }
 
-fn described(about: &str, mut values: Vec<(&'static str, Node)>) -> Node {
+fn described(about: impl Into<Node>, mut values: Vec<(&'static str, Node)>) -> Node {
     values.insert(0, ("description", about.into()));
     Node::Object(values)
 }
 
-fn values(field: &Field) -> Vec<(&'static str, Node)> {
-    match &field.takes {
+fn values(field: &Field) -> Result<Vec<(&'static str, Node)>, Box<dyn Error>> {
+    Ok(match &field.takes {
         Takes::Number { bounds, default, .. } => {
             let mut values = vec![("type", "number".into())];
             match *bounds {
@@ -154,7 +150,8 @@ fn values(field: &Field) -> Vec<(&'static str, Node)> {
             [("enum", Node::List(all))].into_iter().chain(default).collect()
         }
         Takes::Text(default) => vec![("type", "string".into()), ("default", (*default).into())],
-    }
+        _ => return Err(format!("{} takes what no schema says", field.name).into()),
+    })
 }
 
 /// The texts that [`Limit::parse`] reads.
@@ -164,8 +161,8 @@ fn text_form() -> Node {
     Node::Object(vec![
         ("description", about.into()),
         ("type", "string".into()),
-        ("maxLength", Node::Number(text::LONGEST as f64)),
-        ("pattern", text::pattern().as_str().into()),
+        ("maxLength", Node::Number(LONGEST_TEXT as f64)),
+        ("pattern", ffi::text_pattern().into()),
         (
             "examples",
             Node::List(vec![
@@ -187,7 +184,7 @@ fn named_limit(types: &[Node]) -> Node {
 
 /// A legacy limit without a field that limits is no limit, and in a document it is a mistake.
 fn something() -> Node {
-    let field = |name: &str| Node::Object(vec![("required", Node::List(vec![name.into()]))]);
+    let field = |name: &'static str| Node::Object(vec![("required", Node::List(vec![name.into()]))]);
     let limits = ["type", "max", "minInterval"].map(field).to_vec();
     let text = Node::Object(vec![("type", "string".into())]);
     Node::List([vec![text], limits].concat())
@@ -231,10 +228,10 @@ fn document() -> Node {
 
 /// An entry of the overrides.
 fn override_form(types: &[Node]) -> Node {
-    let required = |names: &[&str]| {
+    let required = |names: &[&'static str]| {
         Node::Object(vec![("required", Node::List(names.iter().map(|name| (*name).into()).collect()))])
     };
-    let text = |about: &str| described(about, vec![("type", "string".into())]);
+    let text = |about: &'static str| described(about, vec![("type", "string".into())]);
     let mut any = vec![reference("text")];
     any.extend_from_slice(types);
     let unkeyed = Node::Object(vec![("key", Node::Bool(false))]);
