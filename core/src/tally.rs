@@ -14,7 +14,7 @@ macro_rules! tally {
         $($(#[doc = $of_decision:literal])+ $decision:ident,)+;
         $($(#[doc = $about:literal])+ $count:ident,)+
     ) => {
-        /// Counts that nearly every call adds to, those of one stripe. On a cache line of its own.
+        /// Counts that nearly every call adds to. On a cache line of their own.
         #[derive(Debug, Default)]
         #[repr(align(64))]
         struct Decisions {
@@ -24,7 +24,9 @@ macro_rules! tally {
         /// Counts of the calls of one limit.
         #[derive(Debug)]
         pub(crate) struct Tally {
+            /// Those of threads that have a stripe for themselves, and of all others.
             decisions: [Decisions; STRIPES],
+            common: Decisions,
             $($(#[doc = $about])+ pub(crate) $count: Count,)+
             /// Calls that waited for their turn: those of each bound, and those that waited for longer than the last.
             waits: [Count; WAIT_BOUNDS_MS.len() + 1],
@@ -41,7 +43,8 @@ macro_rules! tally {
         impl Tally {
             pub(crate) fn read(&self) -> Counted {
                 let waits = array::from_fn(|bound| self.waits[bound].read());
-                $(let $decision = self.decisions.iter().map(|stripe| stripe.$decision.read()).sum();)+
+                let all = || self.decisions.iter().chain([&self.common]);
+                $(let $decision = all().map(|decisions| decisions.$decision.read()).sum();)+
                 Counted { $($decision,)+ $($count: self.$count.read(),)+ waits }
             }
         }
@@ -49,7 +52,7 @@ macro_rules! tally {
         impl Default for Tally {
             fn default() -> Self {
                 let decisions = array::from_fn(|_| Decisions::default());
-                Self { decisions, $($count: Count::default(),)+ waits: array::from_fn(|_| Count::default()) }
+                Self { decisions, common: Decisions::default(), $($count: Count::default(),)+ waits: array::from_fn(|_| Count::default()) }
             }
         }
     };
@@ -76,25 +79,55 @@ tally! {
     released,
 }
 
+/// The outcome of a check that was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Denied,
+    /// It was admitted, and left less than a fifth of its limit.
+    Near,
+    Roomy,
+}
+
+impl Fate {
+    #[inline]
+    pub(crate) const fn new(is_denied: bool, is_near: bool) -> Self {
+        match (is_denied, is_near) {
+            (true, _) => Self::Denied,
+            (false, true) => Self::Near,
+            (false, false) => Self::Roomy,
+        }
+    }
+}
+
+impl Decisions {
+    #[inline]
+    const fn of(&self, fate: Fate) -> &Count {
+        match fate {
+            Fate::Denied => &self.denied,
+            Fate::Near => &self.near,
+            Fate::Roomy => &self.roomy,
+        }
+    }
+}
+
 impl Tally {
     /// Counts a call that was decided, with one addition. In a stripe that no other thread writes to, that is a load and
     /// a store: two threads that share a limit then count in no time that can be measured, in place of 53 ns a call.
     #[inline]
-    pub(crate) fn decided(&self, is_denied: bool, is_near: bool) {
-        let (stripe, is_own) = stripe::mine();
-        let decisions = &self.decisions[stripe];
-        let count = if is_denied {
-            &decisions.denied
-        } else if is_near {
-            &decisions.near
-        } else {
-            &decisions.roomy
-        };
-        if is_own {
+    pub(crate) fn decided(&self, fate: Fate) {
+        if let Some(decisions) = self.decisions.get(stripe::mine()) {
+            let count = decisions.of(fate);
             count.0.store(count.read().wrapping_add(1), Ordering::Relaxed);
         } else {
-            count.add(1);
+            self.decided_first(fate);
         }
+    }
+
+    /// The same in a thread that has no stripe yet, or that found none.
+    #[cold]
+    #[inline(never)]
+    fn decided_first(&self, fate: Fate) {
+        self.decisions.get(stripe::claim()).unwrap_or(&self.common).of(fate).add(1);
     }
 
     /// Counts a call that waited for so long.

@@ -47,6 +47,7 @@ impl<R: Borrow<Rule>> Part<R> {
         if let Rule::Block(block) = self.rule.borrow() { Some(block) } else { None }
     }
 
+    #[cfg(feature = "remote")]
     pub(crate) fn borrowed(&self) -> Part<&Rule> {
         let Self { rule, cost, at_least, spent, charged_at, entry, observed } = self;
         Part {

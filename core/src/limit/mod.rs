@@ -86,6 +86,8 @@ struct Compiled {
     shared: OnceLock<(u128, Fingerprint)>,
     #[cfg(feature = "remote")]
     digest: OnceLock<u64>,
+    #[cfg(feature = "remote")]
+    is_simple: bool,
     /// The first meter that counted calls of it, and its counts there.
     #[cfg(feature = "remote")]
     tally: OnceLock<(u64, Arc<Tally>)>,
@@ -126,6 +128,8 @@ impl Limit {
         let rules = kind.compile(Scope { key: &key, factor: 1.0 })?;
         let fingerprint = Fingerprint::of_key(&key) ^ Fingerprint::of_shape(rules.shape());
         Ok(Self(Arc::new(Compiled {
+            #[cfg(feature = "remote")]
+            is_simple: !matches!((&kind, &rules), (Kind::Concurrency(_), _) | (_, Rules::Both(..))),
             key,
             kind,
             rules,
@@ -214,10 +218,16 @@ impl Limit {
         *self.0.digest.get_or_init(|| Fingerprint::digest(&format!("{:?}", self.kind())))
     }
 
-    /// The meter that counted calls of it first, and its counts there; this one if there was none.
+    /// The meter that counted calls of it first, and its counts there.
     #[inline]
     #[cfg(feature = "remote")]
-    pub(crate) fn tally(&self, this: impl FnOnce() -> (u64, Arc<Tally>)) -> &(u64, Arc<Tally>) {
+    pub(crate) fn tally(&self) -> Option<&(u64, Arc<Tally>)> {
+        self.0.tally.get()
+    }
+
+    /// The same; this one if there was none.
+    #[cfg(feature = "remote")]
+    pub(crate) fn tally_or(&self, this: impl FnOnce() -> (u64, Arc<Tally>)) -> &(u64, Arc<Tally>) {
         self.0.tally.get_or_init(this)
     }
 
@@ -229,6 +239,12 @@ impl Limit {
             let entry = key ^ Fingerprint::of_shape(place.shape);
             (place, if place.is_block { entry.of_block() } else { entry })
         })
+    }
+
+    /// True unless calls of it have several answers, or hold units.
+    #[cfg(feature = "remote")]
+    pub(crate) fn is_simple(&self) -> bool {
+        self.0.is_simple
     }
 
     /// True if a denial closes it for a time.

@@ -2,7 +2,7 @@
 
 use super::Limiter;
 #[cfg(feature = "remote")]
-use super::meter::Underway;
+use super::meter::{Underway, of_call};
 use crate::Error;
 use crate::check::Check;
 use crate::decision::Call;
@@ -11,24 +11,24 @@ use crate::limit::Limit;
 use crate::time::Micros;
 
 impl Limiter {
-    /// [`decide_sync_at`](Self::decide_sync_at) without a check of the instant. A plain check is told from others here, not
-    /// behind a call of its own: that costs 11 to 16 ns where limits are counted.
+    /// [`decide_sync_at`](Self::decide_sync_at) without a check of the instant.
     #[expect(clippy::inline_always, reason = "a call that is known where it is compiled gets a path of its own")]
     #[inline(always)]
     pub(super) fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         match checks {
-            _ if !self.is_metered() => self.decide_uncounted(checks, call, now),
             [check] if call == Call::Limit && check.is_plain() => {
-                self.limit_metered(check.limit, check.actor, check.cost, check.factor, now)
+                self.limit_on(check.limit, check.actor, check.cost, check.factor, now)
             }
-            _ => self.decide_metered(checks, call, now),
+            _ if self.is_metered() => self.decide_metered(checks, call, now),
+            _ => self.decide_uncounted(checks, call, now),
         }
     }
 
-    /// One plain check. Apart from the way without counts, in which nothing may look at the answer: to move one can be
-    /// felt.
-    #[inline(never)]
-    pub(super) fn limit_metered(
+    /// One plain check. Where limits are counted, its fate is passed on by value, so that the answer is made where it
+    /// stays: to move one can be felt.
+    #[expect(clippy::inline_always, reason = "so is what it calls")]
+    #[inline(always)]
+    pub(super) fn limit_on(
         &self,
         limit: &Limit,
         actor: &str,
@@ -36,12 +36,21 @@ impl Limiter {
         factor: f64,
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
+        #[cfg(feature = "remote")]
+        let meter = self.meter.get();
+        #[cfg(feature = "remote")]
+        if meter.is_some_and(|meter| !meter.is_by_limit(limit)) {
+            return self.decide_metered(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, now);
+        }
         let answer = self.limit_uncounted(limit, actor, cost, factor, now);
-        self.count(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, &answer);
+        #[cfg(feature = "remote")]
+        if let Some(meter) = meter {
+            meter.count_one(limit, of_call(&answer));
+        }
         answer
     }
 
-    /// The same of any call.
+    /// A call where calls are counted.
     #[inline(never)]
     pub(super) fn decide_metered(
         &self,

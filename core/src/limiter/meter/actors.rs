@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use super::fate::Fate;
+use super::fate::of_each;
 use crate::check::Check;
 use crate::clock;
 use crate::fingerprint::Fingerprint;
@@ -12,6 +12,7 @@ use crate::fork::Process;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::space_saving::SpaceSaving;
+use crate::tally::Fate;
 use crate::time::Micros;
 
 /// The actors that are counted apart in each minute.
@@ -63,12 +64,12 @@ impl Actors {
 
     /// Counts a call that was decided.
     pub(super) fn decided(&self, checks: &[Check<'_>], info: &LimitInfo) {
-        let enforced = || Fate::of_each(checks, info).filter(|fate| !fate.check.observed);
+        let enforced = || of_each(checks, info).filter(|outcome| !outcome.check.observed);
         if !info.blocked {
-            return self.charged(enforced().map(|fate| (fate.check.actor, fate.granted(info))));
+            return self.charged(enforced().map(|outcome| (outcome.check.actor, outcome.granted(info))));
         }
-        let mut denied: InlineVec<&str> =
-            enforced().filter(|fate| fate.is_denied).map(|fate| fate.check.actor).collect();
+        let denied = enforced().filter(|outcome| outcome.fate == Fate::Denied);
+        let mut denied: InlineVec<&str> = denied.map(|outcome| outcome.check.actor).collect();
         denied.sort_unstable();
         denied.dedup();
         add(&self.denied, denied.into_iter().map(|actor| (actor, 1)));

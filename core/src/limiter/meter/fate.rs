@@ -1,38 +1,48 @@
 //! The outcome of each check of a call, for those who count them.
 
+use crate::Error;
 use crate::check::Check;
 use crate::info::LimitInfo;
+use crate::tally::Fate;
 
 /// The outcome of a check.
-pub(super) struct Fate<'a, 'b> {
+pub(super) struct Outcome<'a, 'b> {
     pub(super) check: &'a Check<'b>,
-    pub(super) is_denied: bool,
-    /// It was admitted, and left less than a fifth of its limit.
-    pub(super) is_near: bool,
+    pub(super) fate: Fate,
 }
 
-/// The call left less than a fifth of its limit, if it was admitted.
+/// The fate of a call of one limit; none of one that failed.
 #[inline]
-pub(super) fn is_near(answer: &LimitInfo) -> bool {
-    answer.is_limited() && answer.remaining.saturating_mul(5) < answer.quota
+pub(in crate::limiter) fn of_call(answer: &Result<LimitInfo, Error>) -> Option<Fate> {
+    let info = answer.as_ref().ok()?;
+    Some(Fate::new(info.blocked, is_near(info)))
 }
 
-impl<'a, 'b> Fate<'a, 'b> {
-    /// The outcome of each check of a call with this answer.
-    pub(super) fn of_each(checks: &'a [Check<'b>], info: &'a LimitInfo) -> impl Iterator<Item = Self> {
-        let mut answers = info.checks().iter().peekable();
-        checks.iter().enumerate().map(move |(index, check)| {
-            // A limit that is translated to two has two answers; a fallback may give one for all checks.
-            let (mut known, mut blocked, mut near) = (false, false, false);
-            while let Some(answer) = answers.next_if(|answer| answer.check_index() == index) {
-                (known, blocked) = (true, blocked | answer.blocked);
-                near |= is_near(answer);
-            }
-            let is_denied = if known { blocked } else { info.blocked && !check.observed };
-            Self { check, is_denied, is_near: near && !is_denied }
-        })
-    }
+/// It left less than a fifth of its limit, if it was admitted. Where nothing is limited, both numbers are 2^53 - 1.
+#[inline]
+fn is_near(answer: &LimitInfo) -> bool {
+    answer.remaining.wrapping_mul(5) < answer.quota
+}
 
+/// The outcome of each check of a call with this answer.
+pub(super) fn of_each<'a, 'b>(
+    checks: &'a [Check<'b>],
+    info: &'a LimitInfo,
+) -> impl Iterator<Item = Outcome<'a, 'b>> + use<'a, 'b> {
+    let mut answers = info.checks().iter().peekable();
+    checks.iter().enumerate().map(move |(index, check)| {
+        // A limit that is translated to two has two answers; a fallback may give one for all checks.
+        let (mut known, mut blocked, mut near) = (false, false, false);
+        while let Some(answer) = answers.next_if(|answer| answer.check_index() == index) {
+            (known, blocked) = (true, blocked | answer.blocked);
+            near |= is_near(answer);
+        }
+        let is_denied = if known { blocked } else { info.blocked && !check.observed };
+        Outcome { check, fate: Fate::new(is_denied, near) }
+    })
+}
+
+impl Outcome<'_, '_> {
     /// The units that it got of a call that was admitted.
     pub(super) fn granted(&self, info: &LimitInfo) -> u64 {
         if self.check.at_least > 0 { info.granted } else { self.check.cost }

@@ -11,13 +11,14 @@ use arc_swap::ArcSwapOption;
 
 use self::actors::Actors;
 pub use self::actors::{Top, TopActor};
-use self::fate::{Fate, is_near};
+pub(super) use self::fate::of_call;
+use self::fate::{Outcome, of_each};
 use crate::Error;
 use crate::check::{Check, OwnedCheck};
 use crate::decision::Call;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
-use crate::tally::{Counted, Tally};
+use crate::tally::{Counted, Fate, Tally};
 
 /// The most limits that are counted apart: what names limits by the thousand must not fill the memory, nor that of
 /// whatever stores the numbers.
@@ -56,26 +57,32 @@ impl Meter {
         }
     }
 
-    /// Counts a call that was answered. The tries of an `acquire` are not counted, but its [turn](Self::turn) is.
+    /// True if of a call of this limit nothing is counted but its fate.
     #[inline]
-    pub(super) fn count(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
-        match (checks, answer) {
-            // Nearly every call, and one addition.
-            ([check], Ok(info)) if call == Call::Limit && check.is_plain() && self.is_short(check, info) => {
-                self.with(check.limit, |tally| tally.decided(info.blocked, is_near(info)));
-            }
-            _ => self.count_any(checks, call, answer),
+    pub(super) fn is_by_limit(&self, limit: &Limit) -> bool {
+        self.counts_limits() && !self.counts_actors.load(Ordering::Relaxed) && limit.is_simple()
+    }
+
+    /// Counts such a call, which nearly all are: with one addition.
+    #[inline(never)]
+    pub(super) fn count_one(&self, limit: &Limit, fate: Option<Fate>) {
+        match (limit.tally(), fate) {
+            (Some((owner, tally)), Some(fate)) if *owner == self.id => tally.decided(fate),
+            _ => self.count_first(limit, fate),
         }
     }
 
-    /// Only the limit is counted, by whether it denied.
-    #[inline]
-    fn is_short(&self, check: &Check<'_>, info: &LimitInfo) -> bool {
-        self.counts_limits() && !self.counts_actors.load(Ordering::Relaxed) && info.several.is_none() && !check.holds()
+    /// The same of the first call of a limit, of one that another meter met first, and of one that failed.
+    #[cold]
+    fn count_first(&self, limit: &Limit, fate: Option<Fate>) {
+        self.with(limit, |tally| match fate {
+            Some(fate) => tally.decided(fate),
+            None => tally.failed.add(1),
+        });
     }
 
-    #[inline(never)]
-    fn count_any(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
+    /// Counts a call that was answered. The tries of an `acquire` are not counted, but its [turn](Self::turn) is.
+    pub(super) fn count(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
         match call {
             Call::Limit => self.decided(checks, answer.as_ref()),
             Call::Charge if answer.is_ok() => self.charged(checks),
@@ -158,15 +165,15 @@ impl Meter {
             }
             return;
         };
-        for fate in Fate::of_each(checks, info) {
-            let check = fate.check;
-            self.with(check.limit, |tally| match (check.observed, fate.is_denied) {
-                (true, true) => tally.observed_denied.add(1),
-                (true, false) => tally.observed_allowed.add(1),
-                (false, is_denied) => {
-                    tally.decided(is_denied, fate.is_near);
+        for outcome in of_each(checks, info) {
+            let Outcome { check, fate } = outcome;
+            self.with(check.limit, |tally| match (check.observed, fate) {
+                (true, Fate::Denied) => tally.observed_denied.add(1),
+                (true, _) => tally.observed_allowed.add(1),
+                (false, _) => {
+                    tally.decided(fate);
                     if check.holds() && !info.blocked {
-                        tally.held.add(fate.granted(info));
+                        tally.held.add(outcome.granted(info));
                     }
                 }
             });
@@ -174,13 +181,12 @@ impl Meter {
     }
 
     /// The first meter that meets a limit leaves the place of its counts there; others look it up by the key.
-    #[inline]
     fn with<T>(&self, limit: &Limit, count: impl FnOnce(&Tally) -> T) -> T {
-        let (owner, tally) = limit.tally(|| (self.id, self.of_key(limit.key())));
-        if *owner == self.id { count(tally) } else { count(&self.of_key(limit.key())) }
+        let (owner, tally) = limit.tally_or(|| (self.id, self.of_key(limit.key())));
+        let other = if *owner == self.id { None } else { Some(self.of_key(limit.key())) };
+        count(other.as_ref().unwrap_or(tally))
     }
 
-    #[inline(never)]
     fn of_key(&self, key: &str) -> Arc<Tally> {
         if let Some(tally) = self.tallies.read().unwrap_or_else(PoisonError::into_inner).get(key) {
             return tally.clone();
