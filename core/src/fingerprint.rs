@@ -55,6 +55,12 @@ impl Fingerprint {
         half(&secrets().key.low, text)
     }
 
+    /// One of 64 places, of which the entries of one limit and actor have different ones.
+    #[allow(clippy::cast_possible_truncation, reason = "six bits of it")]
+    pub(crate) const fn place(self) -> usize {
+        (self.0 & PLACES) as usize >> u8::BITS
+    }
+
     /// The fingerprint without the bits that an actor's lowest bits occupy.
     const fn beside_an_actor(self) -> Self {
         Self(self.0 & !(u8::MAX as u128))
@@ -98,6 +104,9 @@ fn half(keys: &RandomState, text: &str) -> u64 {
 #[cfg(any(test, all(feature = "shm", target_os = "linux")))]
 pub(crate) type Keys = [[[u64; 4]; 2]; 4];
 
+/// The bits of an actor alone, and those behind them: where entries are shared, these say with whom.
+const PLACES: u128 = 0x3fff;
+
 /// The keys by which names become fingerprints.
 pub(crate) struct Secrets {
     namespace: Hasher,
@@ -109,12 +118,14 @@ pub(crate) struct Secrets {
 
 impl Secrets {
     fn new([namespace, key, actor, beside]: [Hasher; 4]) -> Self {
-        let part = |name| beside.hash(name).beside_an_actor();
+        // Were the place of two entries of one call the same, each would be denied: those of a limit never share one.
+        let part = |name, place: usize| Fingerprint(beside.hash(name).0 & !PLACES | (place as u128) << u8::BITS);
         let shapes = Shape::ALL.map(|shape| match shape {
             Shape::Level => Fingerprint(0),
-            _ => part(shape.suffix()),
+            _ => part(shape.suffix(), shape as usize),
         });
-        Self { namespace, key, actor, shapes, block: part("~block") }
+        let block = part("~block", Shape::ALL.len().next_power_of_two());
+        Self { namespace, key, actor, shapes, block }
     }
 
     /// The same for everyone who knows these words and hashes alike.
@@ -200,5 +211,19 @@ mod tests {
         }
         assert_eq!((namespace ^ key ^ secrets.of_shape(Shape::Interval)).0 & 0xff, 0);
         assert_eq!(secrets.of_shape(Shape::Level), Fingerprint(0));
+    }
+
+    #[test]
+    fn no_two_entries_of_a_limit_share_a_place() {
+        for first in 0..200 {
+            let secrets = Secrets::of_keys(keys(first));
+            let limit = secrets.of_key("a") ^ secrets.of_actor("b");
+            let entries = Shape::ALL.map(|shape| limit ^ secrets.of_shape(shape));
+            let all = entries.into_iter().chain(entries.map(|entry| secrets.of_block(entry)));
+            let mut places: Vec<_> = all.map(Fingerprint::place).collect();
+            places.sort_unstable();
+            places.dedup();
+            assert_eq!(places.len(), 2 * Shape::ALL.len());
+        }
     }
 }

@@ -71,7 +71,7 @@ impl Seat {
         let (entry, limit) = ((fingerprint.0 >> 64) as u64, ((fingerprint ^ actor).0 >> 64) as u64);
         // The highest bits are where an entry sits, so the lanes of a limit are spread evenly.
         let actors = !(u64::MAX.checked_shr((lanes / LIMITS).checked_ilog2().unwrap_or(0)).unwrap_or(0));
-        let cell = (fingerprint.0 >> 8) as usize % CELLS;
+        let cell = fingerprint.place() % CELLS;
         let key = (entry & actors | limit & !actors) & !1 | u64::from(timeline == Timeline::Given);
         Self { key, rule: rule.digest(), cell, timeline }
     }
