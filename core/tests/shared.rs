@@ -107,7 +107,7 @@ fn a_full_table_denies_early_and_forgets_nobody() {
     assert_eq!(limiter.check_shared(), Ok(Vec::new()));
 }
 
-/// What a full table shares takes memory once it is full.
+/// The memory of an entry, and of those that actors share, which a table takes once it is full.
 #[test]
 fn an_entry_takes_less_than_64_bytes_of_memory() {
     const ENTRIES: usize = 80_000;
