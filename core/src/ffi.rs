@@ -203,6 +203,13 @@ pub fn hold(
     limiter.prepare(checks, call, now, done)
 }
 
+/// A limiter of whose calls no two threads make any at the same time, nor of its clones: as under a global lock, or on an
+/// event loop. Its calls are then counted in two thirds of the time; where that is not so, counts are lost.
+#[must_use]
+pub fn in_turn(limiter: Limiter) -> Limiter {
+    limiter.in_turn()
+}
+
 /// [`Limiter::decide_sync`] of [`Call::Limit`] and two checks, for a caller that reads the answers once: `answered` is
 /// called with the answer to both, and with the answer of each, which that does not hold.
 ///

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use tidegate::metrics::MetricKind;
-use tidegate::{Call, Check, Limit, Limiter, Memory};
+use tidegate::{Call, Check, Limit, Limiter, Memory, ffi};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -53,15 +53,18 @@ fn call(limiter: &Limiter) {
 
 #[test]
 fn the_short_way_counts_as_the_long_one_does() {
-    let (short, long) = (Limiter::new(Memory::new()), Limiter::new(Memory::new()));
-    assert_eq!(numbers(&short), BTreeMap::new());
-    assert_eq!(numbers(&long), BTreeMap::new());
+    let [short, in_turn, long] = [(); 3].map(|()| Limiter::new(Memory::new()));
+    let in_turn = ffi::in_turn(in_turn);
+    for limiter in [&short, &in_turn, &long] {
+        assert_eq!(numbers(limiter), BTreeMap::new());
+    }
     // Whoever counts actors looks at every check.
     let _ = long.top(1);
-    call(&short);
-    call(&long);
+    for limiter in [&short, &in_turn, &long] {
+        call(limiter);
+    }
     let counted = numbers(&short);
-    assert_eq!(counted, numbers(&long));
+    assert_eq!([&numbers(&in_turn), &numbers(&long)], [&counted; 2]);
     let of = |name: &str| counted[&format!("tidegate_{name}")];
     // Of ada 3, of bob and cat 2 units each, and of eve 3 at once, beside a call without limit and one without cost.
     assert_eq!((of("decisions_total log allowed"), of("decisions_total log denied")), (8.0, 23.0));

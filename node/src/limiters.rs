@@ -3,15 +3,15 @@
 use napi::Env;
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
-use tidegate::{Limiter, Memory};
+use tidegate::{Limiter, Memory, ffi};
 
 use crate::errors::Failure;
 use crate::registry;
 use crate::weight::Weighed;
 
-/// A limiter in its table: its number.
+/// A limiter in its table: its number. One in memory is called by its own thread alone.
 pub(crate) fn keep(env: Env, limiter: Limiter) -> f64 {
-    let limiter = Weighed::new(limiter);
+    let limiter = Weighed::new(if limiter.is_shared() { limiter } else { ffi::in_turn(limiter) });
     limiter.weigh(env.raw());
     registry::change(|registry| registry.limiters.add(limiter))
 }

@@ -58,12 +58,19 @@ pub(crate) fn open(
     })
     .map_err(limit_error)?;
     if !opened.limiter.is_shared() {
-        return Ok((opened.limiter, None));
+        let limiter = if has_global_lock(py)? { ffi::in_turn(opened.limiter) } else { opened.limiter };
+        return Ok((limiter, None));
     }
     log_queue::ensure_started(py)?;
     let options = options.map(PyDictMethods::copy).transpose()?.map(Bound::unbind);
     has_secret |= opened.url_has_secret && from_function.is_none();
     Ok((opened.limiter, Some(PickleArguments { url: url.unbind(), options, has_secret })))
+}
+
+/// True if one thread at a time runs code of Python's, as wherever this cannot be asked.
+fn has_global_lock(py: Python<'_>) -> PyResult<bool> {
+    let asked = py.import("sys")?.getattr_opt("_is_gil_enabled")?;
+    asked.map_or(Ok(true), |ask| ask.call0()?.is_truthy())
 }
 
 /// The value of a function that is given in place of one.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +189,25 @@ def test_limiters_of_a_limit_count_apart() -> None:
     read = scraped(registry)
     counted = [read[key("decisions_total", limiter=name, limit="login", outcome="allowed")] for name in limiters]
     assert counted == [2, 1]
+
+
+def test_threads_lose_no_count() -> None:
+    limiter, calls = Limiter(), 5000
+    limiter.metrics()
+
+    def work(_: int) -> None:
+        for _ in range(calls):
+            limiter.limit(LOGIN, "ada")
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(work, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+    decided = [value for (name, _), value in numbers(limiter).items() if name.endswith("decisions_total")]
+    assert sum(decided) == 4 * calls
 
 
 def test_opentelemetry_has_the_same_numbers() -> None:

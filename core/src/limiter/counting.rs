@@ -2,7 +2,7 @@
 
 use super::Limiter;
 #[cfg(feature = "remote")]
-use super::meter::{Underway, of_call};
+use super::meter::{Underway, count};
 use crate::Error;
 use crate::check::Check;
 use crate::decision::Call;
@@ -37,15 +37,15 @@ impl Limiter {
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
         #[cfg(feature = "remote")]
-        let meter = self.meter.get();
+        let tally = self.meter.get().map(|meter| meter.of_limit(limit));
         #[cfg(feature = "remote")]
-        if meter.is_some_and(|meter| !meter.is_by_limit(limit)) {
+        if let Some(None) = tally {
             return self.decide_metered(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, now);
         }
         let answer = self.limit_uncounted(limit, actor, cost, factor, now);
         #[cfg(feature = "remote")]
-        if let Some(meter) = meter {
-            meter.count_one(limit, of_call(&answer));
+        if let Some(Some(tally)) = tally {
+            count(tally, &answer);
         }
         answer
     }

@@ -181,7 +181,7 @@ impl Limiter {
     /// ```
     #[must_use]
     pub fn metrics(&self) -> Vec<Metric> {
-        let limits = self.meter.get_or_init(Meter::new).read();
+        let limits = self.meter().read();
         let stats = self.stats();
         DEFINITIONS.iter().map(|definition| definition.read(&limits, &stats)).collect()
     }
@@ -214,7 +214,11 @@ impl Limiter {
     /// ```
     #[must_use]
     pub fn top(&self, count: usize) -> Top {
-        self.meter.get_or_init(Meter::new).top(count)
+        self.meter().top(count)
+    }
+
+    fn meter(&self) -> &Meter {
+        self.meter.get_or_init(|| Meter::new(self.is_in_turn))
     }
 }
 
@@ -283,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_in_the_bucket_of_its_bound_and_in_all_after_it() {
-        let tally = Tally::default();
+        let tally = Tally::new(false);
         for wait_ms in [1, 10, 11, 30, 300_000, 300_001, u64::from(u32::MAX)] {
             tally.waited(wait_ms);
         }

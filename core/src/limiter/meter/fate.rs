@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::check::Check;
 use crate::info::LimitInfo;
-use crate::tally::Fate;
+use crate::tally::{Fate, Tally};
 
 /// The outcome of a check.
 pub(super) struct Outcome<'a, 'b> {
@@ -11,11 +11,13 @@ pub(super) struct Outcome<'a, 'b> {
     pub(super) fate: Fate,
 }
 
-/// The fate of a call of one limit; none of one that failed.
+/// Counts a call of one limit. Of the answer only numbers are looked at, so that it can be made where it stays.
 #[inline]
-pub(in crate::limiter) fn of_call(answer: &Result<LimitInfo, Error>) -> Option<Fate> {
-    let info = answer.as_ref().ok()?;
-    Some(Fate::new(info.blocked, is_near(info)))
+pub(in crate::limiter) fn count(tally: &Tally, answer: &Result<LimitInfo, Error>) {
+    match answer {
+        Ok(info) => tally.decided(Fate::new(info.blocked, is_near(info))),
+        Err(_) => tally.failed.add(1),
+    }
 }
 
 /// It left less than a fifth of its limit, if it was admitted. Where nothing is limited, both numbers are 2^53 - 1.

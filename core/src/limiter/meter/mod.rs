@@ -4,14 +4,14 @@ mod actors;
 mod fate;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use arc_swap::ArcSwapOption;
 
 use self::actors::Actors;
 pub use self::actors::{Top, TopActor};
-pub(super) use self::fate::of_call;
+pub(super) use self::fate::count;
 use self::fate::{Outcome, of_each};
 use crate::Error;
 use crate::check::{Check, OwnedCheck};
@@ -26,15 +26,20 @@ const MOST_LIMITS: usize = 256;
 /// The limit that stands for all others.
 const OTHER: &str = "other";
 
+const LIMITS: u8 = 1;
+const ACTORS: u8 = 2;
+
 /// Counts of the calls of a limiter and its clones, by the key of the limit and by the actor: each of these from the first
 /// time that it is read.
 #[derive(Debug)]
 pub(super) struct Meter {
     /// Differs from that of every other meter of this process.
     id: u64,
-    counts_limits: AtomicBool,
+    /// No two threads make calls at the same time.
+    in_turn: bool,
+    /// What is counted: [`LIMITS`], [`ACTORS`] or both.
+    counts: AtomicU8,
     tallies: RwLock<HashMap<Box<str>, Arc<Tally>>>,
-    counts_actors: AtomicBool,
     actors: ArcSwapOption<Actors>,
 }
 
@@ -46,41 +51,24 @@ pub(super) struct Underway {
 }
 
 impl Meter {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(in_turn: bool) -> Self {
         static IDS: AtomicU64 = AtomicU64::new(0);
         Self {
             id: IDS.fetch_add(1, Ordering::Relaxed),
-            counts_limits: AtomicBool::new(false),
+            in_turn,
+            counts: AtomicU8::new(0),
             tallies: RwLock::default(),
-            counts_actors: AtomicBool::new(false),
             actors: ArcSwapOption::empty(),
         }
     }
 
-    /// True if of a call of this limit nothing is counted but its fate.
+    /// The counts of a limit of whose calls nothing but the fate is counted, as of nearly all. None before its first call,
+    /// and where another meter met it first.
     #[inline]
-    pub(super) fn is_by_limit(&self, limit: &Limit) -> bool {
-        self.counts_limits() && !self.counts_actors.load(Ordering::Relaxed) && limit.is_simple()
-    }
-
-    /// Counts such a call, which nearly all are: with one addition.
-    #[expect(clippy::inline_always, reason = "a call takes 6 ns, because the answer has to be put aside for it")]
-    #[inline(always)]
-    pub(super) fn count_one(&self, limit: &Limit, fate: Option<Fate>) {
-        match (limit.tally(), fate) {
-            (Some((owner, tally)), Some(fate)) if *owner == self.id => tally.decided(fate),
-            _ => self.count_first(limit, fate),
-        }
-    }
-
-    /// The same of the first call of a limit, of one that another meter met first, and of one that failed.
-    #[cold]
-    #[inline(never)]
-    fn count_first(&self, limit: &Limit, fate: Option<Fate>) {
-        self.with(limit, |tally| match fate {
-            Some(fate) => tally.decided(fate),
-            None => tally.failed.add(1),
-        });
+    pub(super) fn of_limit<'a>(&self, limit: &'a Limit) -> Option<&'a Tally> {
+        let (owner, tally) = limit.tally()?;
+        let by_fate = self.counts.load(Ordering::Relaxed) == LIMITS && *owner == self.id && limit.is_simple();
+        by_fate.then_some(tally)
     }
 
     /// Counts a call that was answered. The tries of an `acquire` are not counted, but its [turn](Self::turn) is.
@@ -112,7 +100,7 @@ impl Meter {
 
     /// The numbers of every limit, in the order of their keys, which are counted from now on.
     pub(super) fn read(&self) -> Vec<(String, Counted)> {
-        self.counts_limits.store(true, Ordering::Relaxed);
+        self.counts.fetch_or(LIMITS, Ordering::Relaxed);
         let tallies = self.tallies.read().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> = tallies.iter().map(|(key, tally)| (String::from(&**key), tally.read())).collect();
         drop(tallies);
@@ -124,19 +112,19 @@ impl Meter {
     pub(super) fn top(&self, count: usize) -> Top {
         if self.actors.load().is_none() {
             self.actors.compare_and_swap(&None::<Arc<Actors>>, Some(Arc::new(Actors::new())));
-            self.counts_actors.store(true, Ordering::Relaxed);
+            self.counts.fetch_or(ACTORS, Ordering::Relaxed);
         }
         self.with_actors(|actors| actors.read(count)).unwrap_or_default()
     }
 
     #[inline]
     fn counts_limits(&self) -> bool {
-        self.counts_limits.load(Ordering::Relaxed)
+        self.counts.load(Ordering::Relaxed) & LIMITS != 0
     }
 
     /// The counts by actor, where they are on. A forked child begins anew: a thread of its parent may have held a lock.
     fn with_actors<T>(&self, then: impl FnOnce(&Actors) -> T) -> Option<T> {
-        if !self.counts_actors.load(Ordering::Relaxed) {
+        if self.counts.load(Ordering::Relaxed) & ACTORS == 0 {
             return None;
         }
         let mut actors = self.actors.load();
@@ -195,7 +183,7 @@ impl Meter {
         }
         let mut tallies = self.tallies.write().unwrap_or_else(PoisonError::into_inner);
         let key = if tallies.len() < MOST_LIMITS || tallies.contains_key(key) { key } else { OTHER };
-        tallies.entry(key.into()).or_default().clone()
+        tallies.entry(key.into()).or_insert_with(|| Arc::new(Tally::new(self.in_turn))).clone()
     }
 }
 
