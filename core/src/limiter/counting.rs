@@ -2,7 +2,9 @@
 
 use super::Limiter;
 #[cfg(feature = "remote")]
-use super::meter::{Underway, count};
+use super::meter::count;
+#[cfg(feature = "remote")]
+use super::metering::Underway;
 use crate::Error;
 use crate::check::Check;
 use crate::decision::Call;
@@ -68,6 +70,11 @@ impl Limiter {
         let answer = self.decide_uncounted(checks, call, now);
         self.count(checks, call, &answer);
         answer
+    }
+
+    /// See `ffi::in_turn`.
+    pub(crate) fn in_turn(self) -> Self {
+        Self { meter: self.meter.in_turn(), ..self }
     }
 
     /// True if calls are counted by limit or by actor.

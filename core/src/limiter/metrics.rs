@@ -1,7 +1,6 @@
 //! The numbers of a limiter, with names for the systems that collect them, and its top actors.
 
 use super::Limiter;
-use super::meter::Meter;
 pub use super::meter::{Top, TopActor};
 use crate::names::named;
 use crate::store::remote::{BreakerState, Latency, Statistics};
@@ -181,7 +180,7 @@ impl Limiter {
     /// ```
     #[must_use]
     pub fn metrics(&self) -> Vec<Metric> {
-        let limits = self.meter().read();
+        let limits = self.meter.on().read();
         let stats = self.stats();
         DEFINITIONS.iter().map(|definition| definition.read(&limits, &stats)).collect()
     }
@@ -214,11 +213,7 @@ impl Limiter {
     /// ```
     #[must_use]
     pub fn top(&self, count: usize) -> Top {
-        self.meter().top(count)
-    }
-
-    fn meter(&self) -> &Meter {
-        self.meter.get_or_init(|| Meter::new(self.is_in_turn))
+        self.meter.on().top(count)
     }
 }
 

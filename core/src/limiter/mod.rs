@@ -87,11 +87,7 @@ pub struct Limiter {
     /// The most calls that wait at the same time.
     max_waiters: usize,
     /// Counts by limit and by actor, from the first time that they are asked for.
-    #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "nobody can ask for it"))]
     meter: Metering,
-    /// No two threads make calls at the same time: see `ffi::in_turn`.
-    #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "nothing is counted"))]
-    is_in_turn: bool,
 }
 
 /// A call that releases units.
@@ -124,8 +120,7 @@ impl Limiter {
     /// A limiter over this store, in the namespace `tidegate` unless the store says another.
     #[must_use]
     pub fn new(store: impl Into<AnyStore>) -> Self {
-        let (queue, meter) = (Arc::default(), Metering::default());
-        Self { store: store.into().0, queue, max_waiters: MAX_WAITERS, meter, is_in_turn: false }
+        Self { store: store.into().0, queue: Arc::default(), max_waiters: MAX_WAITERS, meter: Metering::default() }
     }
 
     /// A limiter over the same store in another namespace, which shares no entries with this one.
@@ -223,11 +218,6 @@ impl Limiter {
     #[inline]
     pub fn decide_sync(&self, checks: &[Check<'_>], call: Call) -> Result<LimitInfo, Error> {
         self.decide_on(checks, call, None)
-    }
-
-    /// See `ffi::in_turn`.
-    pub(crate) fn in_turn(self) -> Self {
-        Self { is_in_turn: true, ..self }
     }
 
     /// See `ffi::limit_two_sync`.

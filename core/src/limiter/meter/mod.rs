@@ -5,7 +5,7 @@ mod fate;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use arc_swap::ArcSwapOption;
 
@@ -14,7 +14,7 @@ pub use self::actors::{Top, TopActor};
 pub(super) use self::fate::count;
 use self::fate::{Outcome, of_each};
 use crate::Error;
-use crate::check::{Check, OwnedCheck};
+use crate::check::Check;
 use crate::decision::Call;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
@@ -37,17 +37,10 @@ pub(super) struct Meter {
     id: u64,
     /// No two threads make calls at the same time.
     in_turn: bool,
-    /// What is counted: [`LIMITS`], [`ACTORS`] or both.
+    /// [`LIMITS`], [`ACTORS`] or both, from the first time that they are read.
     counts: AtomicU8,
     tallies: RwLock<HashMap<Box<str>, Arc<Tally>>>,
     actors: ArcSwapOption<Actors>,
-}
-
-/// The checks of a call under way, to be counted when it is answered.
-pub(super) struct Underway {
-    meter: Arc<OnceLock<Meter>>,
-    checks: Vec<OwnedCheck>,
-    call: Call,
 }
 
 impl Meter {
@@ -184,18 +177,5 @@ impl Meter {
         let mut tallies = self.tallies.write().unwrap_or_else(PoisonError::into_inner);
         let key = if tallies.len() < MOST_LIMITS || tallies.contains_key(key) { key } else { OTHER };
         tallies.entry(key.into()).or_insert_with(|| Arc::new(Tally::new(self.in_turn))).clone()
-    }
-}
-
-impl Underway {
-    pub(super) fn new(meter: Arc<OnceLock<Meter>>, checks: &[Check<'_>], call: Call) -> Self {
-        Self { meter, checks: checks.iter().map(OwnedCheck::from).collect(), call }
-    }
-
-    pub(super) fn ended(&self, answer: &Result<LimitInfo, Error>) {
-        if let Some(meter) = self.meter.get() {
-            let checks: Vec<_> = self.checks.iter().map(OwnedCheck::check).collect();
-            meter.count(&checks, self.call, answer);
-        }
     }
 }
