@@ -77,11 +77,13 @@ demo-node: node_modules/.ready
 	npm run --silent build:lib
 	npm install --prefix examples/demo --no-package-lock --no-audit --no-fund --silent
 
-# First what only needs processors, all of it at once: a binding is linked by one thread, for a minute. Then the tests, one
-# suite after the other, because some look at the clock.
+# First what only needs processors, all of it at once: a binding is linked by one thread, for a minute. What waits for the
+# bindings goes before what waits for nothing, so that no processor is idle at the end. Then the tests, one suite after the
+# other, because some look at the clock.
 test: LINK := $(TESTED)
 test: ## Every test and linter of all three languages
-	$(MAKE) --no-print-directory --jobs=4 --output-sync=target LINK=$(LINK) build compiled lint $(WEB_PACKAGES)
+	$(MAKE) --no-print-directory --jobs=4 --output-sync=target LINK=$(LINK) AFTER=nice \
+		build compiled lint $(WEB_PACKAGES)
 	$(MAKE) --no-print-directory --old-file=build test-packages test-rust test-python test-readme test-node test-web test-fleet
 
 lint: lint-rust lint-python lint-node ## The linters of all three languages
@@ -90,7 +92,7 @@ lint: lint-rust lint-python lint-node ## The linters of all three languages
 # `test-features`, and the documentation for `docs`.
 lint-rust:
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --features tidegate/toml,tidegate/tower,tidegate/yaml --quiet -- -D warnings
+	$(AFTER) cargo clippy --workspace --all-targets --features tidegate/toml,tidegate/tower,tidegate/yaml --quiet -- -D warnings
 
 lint-python: build test-stubs
 	$(BIN)/ruff check
@@ -124,7 +126,7 @@ redis-server:
 CHECKED := -p tidegate -p tidegate-generate --all-features
 
 compiled: ## The tests of the engine, without a run
-	cargo test $(CHECKED) --no-run --quiet
+	$(AFTER) cargo test $(CHECKED) --no-run --quiet
 
 test-rust: redis-server compiled
 	cargo test $(CHECKED)
@@ -222,7 +224,7 @@ test-docs: docs chromium ## The documentation as a site, in a browser
 test-fleet: build redis-server
 	$(BIN)/pytest tests/fleet
 
-# Exits, forks and threads, which the linker can spoil: over an installed wheel and installed tarballs.
+# Exits, forks and threads, which the linker can spoil: over installed tarballs. The wheel is installed for every test.
 test-packages: build redis-server
 	$(BIN)/python tools/dist/trial.py
 

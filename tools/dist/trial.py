@@ -1,7 +1,8 @@
 """Installs packages where nothing else is, and runs the tests over them that depend on how a library is linked.
 
-``python trial.py`` tries the development build: the wheel in `target/wheels`, and the tarballs of `node/dist`, which it
-packs. ``python trial.py dist`` tries what `make dist` made. Exits, forks and threads are what the linker can spoil.
+``python trial.py dist`` tries what `make dist` made. ``python trial.py`` tries the development build: the tarballs of
+`node/dist`, which it packs; its wheel is installed already where all tests of Python run. Exits, forks and threads are
+what the linker can spoil.
 """
 
 from __future__ import annotations
@@ -69,16 +70,13 @@ def try_tarballs(tarballs: list[Path]) -> bool:
 
 
 def main() -> int:
-    """Tries both."""
+    """Tries what there is."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    if len(sys.argv) > 1:
-        dist = Path(sys.argv[1]).resolve()
-        [wheel] = dist.glob(f"tidegate-{version()}-*-abi3-*.whl")
-        tarballs = sorted(dist.glob("*.tgz"))
-    else:
-        [wheel] = (ROOT / "target" / "wheels").glob("*.whl")
-        tarballs = packed()
-    fine = [try_wheel(wheel), try_tarballs(tarballs)]
+    if len(sys.argv) == 1:
+        return 0 if try_tarballs(packed()) else 1
+    dist = Path(sys.argv[1]).resolve()
+    [wheel] = dist.glob(f"tidegate-{version()}-*-abi3-*.whl")
+    fine = [try_wheel(wheel), try_tarballs(sorted(dist.glob("*.tgz")))]
     return 0 if all(fine) else 1
 
 
