@@ -11,6 +11,11 @@ from server import RedisServer
 from tidegate import AsyncLimiter, Limiter
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put those first that take long, so that no worker is left with one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(params=[Limiter, AsyncLimiter])
 def limiter(request: pytest.FixtureRequest) -> AnyLimiter:
     """A new limiter of each kind."""

@@ -24,6 +24,8 @@ from tidegate import (
     TokenBucket,
 )
 
+pytestmark = pytest.mark.long
+
 HOUR = 3600
 # What all of these admit at once, and how many more a second: an allowance drains within a second.
 SIZE = RATE = 50

@@ -19,6 +19,8 @@ import pytest
 from server import RedisServer, encoded, read
 from tidegate import AsyncLimiter, Bucket, Limiter
 
+pytestmark = pytest.mark.long
+
 SIZE = 100
 # One that is drained by less than its hundredth while the newcomers come.
 SLOW = Bucket("slow", size=SIZE, drip_rate=timedelta(minutes=1))

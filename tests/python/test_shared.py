@@ -19,6 +19,8 @@ import pytest
 from children import in_a_child
 from tidegate import AsyncLimiter, Bucket, Limiter, SlidingLog
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 LOGIN = Bucket("login", size=1000, drip_rate=3_600_000)
 # On a busy machine a process may stand still for long.
