@@ -56,7 +56,7 @@ def rate_limit(limits: Written | Sequence[Written], **options: Unpack[OutgoingOp
     Traceback (most recent call last):
     tidegate.LimitError: limit "api": cost must be at most 5, got 9
     """
-    settings = Settings(limits, **options)
+    settings = Settings.of("rate_limit", limits, options)
 
     async def middleware(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
         response: ClientResponse = await run_async(settings, _Call(request, handler))

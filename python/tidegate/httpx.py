@@ -59,7 +59,7 @@ class RateLimitTransport(httpx.BaseTransport):
         transport: httpx.BaseTransport | None = None,
         **options: Unpack[OutgoingOptions],
     ) -> None:
-        self._settings = Settings(limits, **options)
+        self._settings = Settings.of(type(self).__name__, limits, options)
         self._transport = transport or httpx.HTTPTransport()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -93,7 +93,7 @@ class AsyncRateLimitTransport(httpx.AsyncBaseTransport):
         transport: httpx.AsyncBaseTransport | None = None,
         **options: Unpack[OutgoingOptions],
     ) -> None:
-        self._settings = Settings(limits, **options)
+        self._settings = Settings.of(type(self).__name__, limits, options)
         self._transport = transport or httpx.AsyncHTTPTransport()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

@@ -58,7 +58,7 @@ class RateLimitAdapter(BaseAdapter):
         **options: Unpack[OutgoingOptions],
     ) -> None:
         super().__init__()
-        self._settings = Settings(limits, **options)
+        self._settings = Settings.of(type(self).__name__, limits, options)
         self._adapter = adapter or HTTPAdapter()
 
     def send(

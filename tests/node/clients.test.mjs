@@ -169,7 +169,7 @@ test('options that are refused', () => {
     [{ key: 'host' }, 'key must be a function, got "host"'],
     [{ retrys: 2 }, 'retrys is not an option of a rate limit (did you mean retries?)'],
     [{ limits: [] }, 'limits must hold at least one limit'],
-    [{ limits: undefined }, 'limits must be limits'],
+    [{ limits: undefined }, 'limits must be a limit, a text'],
   ]) {
     for (const make of [
       forFetch.rateLimit,

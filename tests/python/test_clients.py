@@ -347,7 +347,7 @@ def test_options_that_are_refused(options: Any, problem: str) -> None:
 
 def test_an_option_that_does_not_exist() -> None:
     for make in (tidegate.httpx.RateLimitTransport, tidegate.requests.RateLimitAdapter, tidegate.aiohttp.rate_limit):
-        with pytest.raises(TypeError, match="retrys"):
+        with pytest.raises(TypeError, match=rf"^{make.__name__}\(\) got an unexpected keyword argument 'retrys'$"):
             make("5/second", retrys=2)  # type: ignore[call-arg]
 
 

@@ -40,6 +40,14 @@ class Settings:
 
     __slots__ = ("cost", "engine", "key", "limits", "max_wait", "stopping", "store")
 
+    @classmethod
+    def of(cls, client: str, limits: Written | Sequence[Written], options: OutgoingOptions) -> Settings:
+        """Those of a client of this name, which an option that there is not is told of."""
+        for name in options:
+            if name not in OutgoingOptions.__annotations__:
+                raise TypeError(f"{client}() got an unexpected keyword argument {name!r}")
+        return cls(limits, **options)
+
     def __init__(
         self,
         limits: Written | Sequence[Written],

@@ -69,7 +69,8 @@ const SCHEMES: [&str; 14] = [
     "valkey+cluster",
     "valkeys+cluster",
 ];
-const KNOWN: &str = "must begin with memory://, redis://, rediss://, unix://, redis+cluster:// or redis+sentinel://";
+const KNOWN: &str =
+    "must begin with memory://, shm://, redis://, rediss://, unix://, redis+cluster:// or redis+sentinel://";
 const ENCODE: &str = "must percent-encode what is special in a user or password (/ ? # @ % as %2F %3F %23 %40 %25)";
 const OPTIONS: &str = "it may have db, username, password, sentinel_username, sentinel_password, protocol, \
     ssl_ca_certs, ssl_certfile, ssl_keyfile and ssl_cert_reqs";
