@@ -31,8 +31,7 @@ setup: $(VENV)/.ready node_modules/.ready ## The tools of all three languages, i
 
 $(VENV)/.ready: tests/python/requirements.txt bench/python/requirements.txt
 	$(PYTHON) -m venv $(VENV)
-	@# Most of what comes is never imported, and to compile it takes as long as all the rest.
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --requirement tests/python/requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement tests/python/requirements.txt
 	@touch $@
 
 node_modules/.ready: package.json package-lock.json

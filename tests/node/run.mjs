@@ -1,4 +1,4 @@
-/** Runs the test files that are named: two at a time, and those that look at a clock after them, one by one. */
+/** Runs the test files that are named: three at a time, because many wait, and those that look at a clock after them, one by one. */
 
 import { basename } from 'node:path'
 import { finished } from 'node:stream/promises'
@@ -11,7 +11,7 @@ const CLOCK = new Set(['load', 'outage', 'process', 'redis', 'redis-process'])
 const named = process.argv.slice(2)
 const looksAtClock = (file) => CLOCK.has(basename(file, '.test.mjs'))
 for (const [files, concurrency] of [
-  [named.filter((file) => !looksAtClock(file)), 2],
+  [named.filter((file) => !looksAtClock(file)), 3],
   [named.filter(looksAtClock), 1],
 ]) {
   if (files.length === 0) continue
