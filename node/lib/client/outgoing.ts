@@ -208,7 +208,8 @@ function limitsOf(name: string, given: unknown): readonly Limit[] {
   const limits = texts.length > 0 ? parseLimits(name, texts.join(';')) : []
   for (const limit of each) {
     if (typeof limit === 'string') continue
-    if (typeof limit !== 'object' || limit === null) throw wrongType('', 'limits', 'must be a limit, a text such as "100/minute", or a list of them', limit)
+    if (typeof limit !== 'object' || limit === null)
+      throw wrongType('', 'limits', 'must be a limit, a text such as "100/minute", or a list of them', limit)
     limits.push(limitFrom(limit as Definition))
   }
   if (limits.length === 0) throw outOfRange('', 'limits', 'must hold at least one limit', 'none')
