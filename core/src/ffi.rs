@@ -204,7 +204,7 @@ pub fn hold(
 }
 
 /// A limiter of whose calls no two threads make any at the same time, nor of its clones: as under a global lock, or on an
-/// event loop. Its calls are then counted in two thirds of the time; where that is not so, counts are lost.
+/// event loop. They are then counted without a look at which thread makes them; where that is not so, counts are lost.
 #[must_use]
 pub fn in_turn(limiter: Limiter) -> Limiter {
     limiter.in_turn()

@@ -1,4 +1,7 @@
-/** Runs the test files that are named: three at a time, because many wait, and those that look at a clock after them, one by one. */
+/**
+ * Runs the test files that are named: three at a time, because many wait, and those that look at a clock after them, one by
+ * one.
+ */
 
 import { basename } from 'node:path'
 import { finished } from 'node:stream/promises'

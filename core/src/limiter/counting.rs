@@ -26,8 +26,8 @@ impl Limiter {
         }
     }
 
-    /// One plain check. Where limits are counted, its fate is passed on by value, so that the answer is made where it
-    /// stays: to move one can be felt.
+    /// One plain check. Where limits are counted, what counts it is looked for before the call, and of the answer only a
+    /// few numbers are read: to move one can be felt.
     #[expect(clippy::inline_always, reason = "so is what it calls")]
     #[inline(always)]
     pub(super) fn limit_on(

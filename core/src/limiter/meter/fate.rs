@@ -11,7 +11,7 @@ pub(super) struct Outcome<'a, 'b> {
     pub(super) fate: Fate,
 }
 
-/// Counts a call of one limit. Of the answer only numbers are looked at, so that it can be made where it stays.
+/// Counts a call of one limit.
 #[inline]
 pub(in crate::limiter) fn count(tally: &Tally, answer: &Result<LimitInfo, Error>) {
     match answer {

@@ -26,6 +26,7 @@ const MOST_LIMITS: usize = 256;
 /// The limit that stands for all others.
 const OTHER: &str = "other";
 
+/// The bits of [`Meter::counts`].
 const LIMITS: u8 = 1;
 const ACTORS: u8 = 2;
 
