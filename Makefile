@@ -42,7 +42,8 @@ node_modules/.ready: package.json package-lock.json
 bench bench-redis bench-outbound bench-web bench-workers soak scoreboard: PROFILE := release
 bench bench-redis bench-outbound bench-web bench-workers soak scoreboard: LINK = $(TESTED)
 
-# Into which virtual environment, and by way of which folder. Both bindings are compiled from the same libraries.
+# Into which virtual environment, and by way of which folder (not one of cargo, which are named like its profiles). Both
+# bindings are compiled from the same libraries.
 define wheel
 rm -rf python/tidegate/_tidegate*.so $(2)
 $(LINKED) $(1)/maturin build --quiet --profile $(PROFILE) --target $(HOST) --features beside-node \
@@ -70,7 +71,7 @@ $(DEMO_VENV)/.ready: examples/demo/requirements.txt
 	@touch $@
 
 demo-python: $(DEMO_VENV)/.ready
-	$(call wheel,$(DEMO_VENV)/bin,target/demo)
+	$(call wheel,$(DEMO_VENV)/bin,target/demo-wheels)
 
 demo-node: node_modules/.ready
 	npm run --silent addon -- --profile $(PROFILE) --features beside-python

@@ -1,9 +1,13 @@
-"""The build: both bindings are compiled from the same libraries, each of which is compiled once."""
+"""The build: both bindings are compiled from the same libraries, each of which is compiled once, and neither
+removes what the other is compiled into."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
+
+import tomllib
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,3 +30,11 @@ def test_a_library_of_both_bindings_is_compiled_once() -> None:
     both = python.keys() & node.keys()
     assert len(both) > 100
     assert {name: (python[name], node[name]) for name in both if python[name] != node[name]} == {}
+
+
+def test_no_wheel_is_put_into_a_folder_of_cargo() -> None:
+    """Such a folder is removed before, while the other binding is compiled into it."""
+    profiles = tomllib.loads((ROOT / "Cargo.toml").read_text())["profile"]
+    folders = re.findall(r"call wheel,[^,]+,target/([^)]+)\)", (ROOT / "Makefile").read_text())
+    assert len(folders) == 2
+    assert not {"debug", "release", *profiles} & set(folders)
