@@ -7,8 +7,6 @@ import re
 import subprocess
 from pathlib import Path
 
-import tomllib
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -34,7 +32,8 @@ def test_a_library_of_both_bindings_is_compiled_once() -> None:
 
 def test_no_wheel_is_put_into_a_folder_of_cargo() -> None:
     """Such a folder is removed before, while the other binding is compiled into it."""
-    profiles = tomllib.loads((ROOT / "Cargo.toml").read_text())["profile"]
+    profiles = re.findall(r"^\[profile\.(\w+)\]", (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
+    assert "demo" in profiles
     folders = re.findall(r"call wheel,[^,]+,target/([^)]+)\)", (ROOT / "Makefile").read_text())
     assert len(folders) == 2
     assert not {"debug", "release", *profiles} & set(folders)
