@@ -235,6 +235,7 @@ export function ownKeys(of: object, field: string, key: string): string[] {
 
 /** The names of options; a promise, a map or a limiter in their place is refused, for it has none that are its own. */
 export function optionNames(given: object, field: string): string[] {
+  if (typeof given !== 'object' || given === null) throw wrongType('', field, 'must be an object with options', given)
   const names = ownKeys(given, field, '')
   if (names.length === 0 && !isPlain(given)) throw wrongType('', field, 'must be an object with options', given)
   return names

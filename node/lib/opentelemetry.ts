@@ -5,6 +5,7 @@
  */
 
 import { metrics as api, type BatchObservableCallback, type MeterProvider } from '@opentelemetry/api'
+import { knownOptions, wrongType } from './errors.js'
 import { bounded, type Limiters, reader } from './limiter/exported.js'
 import type { Metric, MetricSample } from './results/metrics.js'
 
@@ -34,9 +35,17 @@ export interface InstrumentOptions {
  * limiter.close()
  * ```
  */
-export function instrument(limiters: Limiters, { meterProvider }: InstrumentOptions = {}): () => void {
+export function instrument(limiters: Limiters, options: InstrumentOptions = {}): () => void {
+  const { meterProvider = api.getMeterProvider() }: InstrumentOptions = knownOptions(
+    options,
+    ['meterProvider'],
+    'metrics',
+  )
+  if (typeof meterProvider?.getMeter !== 'function') {
+    throw wrongType('', 'meterProvider', 'must be a provider of meters', meterProvider)
+  }
   const { metrics, read } = reader(limiters)
-  const meter = (meterProvider ?? api.getMeterProvider()).getMeter('tidegate')
+  const meter = meterProvider.getMeter('tidegate')
   const instruments = metrics
     .flatMap(numbersOf)
     .map(({ name, help: description, unit, kind }) =>

@@ -5,6 +5,7 @@
  */
 
 import { Counter, Gauge, type Histogram, type Registry, register } from 'prom-client'
+import { knownOptions, wrongType } from './errors.js'
 import { bounded, type Limiters, reader } from './limiter/exported.js'
 import type { MetricHistogram } from './results/metrics.js'
 
@@ -36,7 +37,11 @@ export interface CollectOptions {
  * assert.match(await registry.metrics(), /tidegate_decisions_total\{limit="login",outcome="allowed"\} 1/)
  * ```
  */
-export function collectMetrics(limiters: Limiters, { registry = register }: CollectOptions = {}): () => void {
+export function collectMetrics(limiters: Limiters, options: CollectOptions = {}): () => void {
+  const { registry = register }: CollectOptions = knownOptions(options, ['registry'], 'metrics')
+  if (typeof registry?.registerMetric !== 'function') {
+    throw wrongType('', 'registry', 'must be a registry of prom-client', registry)
+  }
   const { metrics, read } = reader(limiters)
   const collected = metrics.map(({ name, help, labels: labelNames, kind }, place) => {
     const settings = { name, help, labelNames, registers: [registry] }

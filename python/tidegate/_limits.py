@@ -50,7 +50,7 @@ class Limits(Mapping[str, Limit]):
 
         Raises ``LimitsError`` with all that is wrong: with the file, its syntax, or the definitions in it.
         """
-        return cls._of(_load_limits(path))
+        return cls._of(_load_limits(os.fsdecode(path)))
 
     @staticmethod
     def watch(
@@ -302,7 +302,7 @@ class WatchedLimits(Limits):
             if function is not None and not callable(function):
                 raise LimitError(f"{name} must be a function, got {function!r}", "", name, repr(function))
         watched: WatchedLimits = object.__new__(cls)
-        watched._source = (source, float(seconds))
+        watched._source = (os.fsdecode(source), float(seconds))
         watched._engine = engine = _Watched(*watched._source)
         watched._of_parent = None
         watched._name, watched._document = engine.name, engine.current()

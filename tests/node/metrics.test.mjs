@@ -177,6 +177,30 @@ test('Python exports metrics of the same names and meanings', () => {
   assert.deepEqual(python, here)
 })
 
+test('options are checked', () => {
+  for (const [options, field] of [
+    [{ registry: 3 }, 'registry'],
+    [{ registr: 3 }, 'registr'],
+    [null, 'options'],
+    [3, 'options'],
+  ]) {
+    assert.throws(
+      () => collectMetrics(new Limiter(), options),
+      (error) => error instanceof LimitError && error.field === field,
+    )
+  }
+  for (const [options, field] of [
+    [{ meterProvider: 3 }, 'meterProvider'],
+    [{ meter: 3 }, 'meter'],
+    [null, 'options'],
+  ]) {
+    assert.throws(
+      () => instrument(new Limiter(), options),
+      (error) => error instanceof LimitError && error.field === field,
+    )
+  }
+})
+
 test('what is no limiter is refused', () => {
   for (const limiters of [undefined, null, 3, 'memory://', { api: 3 }]) {
     for (const exporting of [collectMetrics, instrument]) {

@@ -198,9 +198,11 @@ test('options are checked, and so is the first document', async () => {
     { onChange: 5 },
     { onError: {} },
     { evry: 5 },
+    5,
   ]) {
     await assert.rejects(Limits.watch(path, options), LimitError, JSON.stringify(options))
   }
+  await assert.rejects(Limits.watch(path, null), { message: 'options must be an object with options, got null' })
   await assert.rejects(Limits.watch(join(folder, 'nowhere.toml')), LimitsError)
   await assert.rejects(Limits.watch(5), LimitError)
   await assert.rejects(Limits.watch(written('api = 5')), LimitsError)

@@ -241,6 +241,9 @@ def test_the_first_document_has_to_be_sound(path: Path) -> None:
         Limits.watch(path)
     with pytest.raises(LimitsError, match="cannot be read"):
         Limits.watch(path.with_name("nowhere.toml"))
+    path.write_text("api = '5/second'")
+    with Limits.watch(os.fsencode(path)) as watched:  # type: ignore[arg-type]
+        assert list(watched) == ["api"]
 
 
 def test_a_program_ends_while_it_watches(path: Path) -> None:

@@ -26,11 +26,11 @@ impl Set {
             let limits = Limits::load(name).map_err(|error| refused(&error))?;
             limits.iter().map(|(_, limit)| limit.clone()).collect()
         } else {
-            let read = name.split(';').map(str::trim).map(|text| Limit::parse(text, text));
-            read.collect::<Result<_, _>>().map_err(|error| refused(&error))?
+            let texts = name.split(';').map(str::trim).filter(|text| !text.is_empty());
+            texts.map(|text| Limit::parse(text, text)).collect::<Result<_, _>>().map_err(|error| refused(&error))?
         };
         if limits.is_empty() {
-            return Err(Failure::of(name, "has no limits"));
+            return Err(Failure::of(&format!("limits {name:?}"), "has none"));
         }
         Ok(Self { name: name.to_owned(), limits })
     }

@@ -67,7 +67,9 @@ fn json(text: &str) -> Result<Entry, Fault> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let node = Depth(0).deserialize(&mut deserializer).and_then(|node| deserializer.end().map(|()| node));
     node.map_err(|error| {
-        Fault::of_syntax(without_place(&error.to_string()), Some((error.line() as u64, error.column() as u64)))
+        // At the end of a line the column is 0.
+        let column = error.column().max(1);
+        Fault::of_syntax(without_place(&error.to_string()), Some((error.line() as u64, column as u64)))
     })
 }
 

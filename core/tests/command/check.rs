@@ -66,6 +66,10 @@ fn faults_have_a_line_and_a_column_in_every_format() {
         assert!(place.starts_with(expected), "{place}, not {expected}");
     }
     assert_eq!(places.len(), expected.len(), "{}", ended.err);
+    let empty = super::written("empty.json");
+    std::fs::write(&empty, "").unwrap();
+    let ended = tidegate(&["check", &empty]);
+    assert!(ended.err.starts_with(&format!("{empty}:1:1: ")), "{}", ended.err);
 }
 
 #[test]

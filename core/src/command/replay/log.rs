@@ -9,6 +9,7 @@ use super::spool::Spool;
 use super::timeline::Timeline;
 use crate::command::limits::Set;
 use crate::command::output::Failure;
+use crate::command::words::count;
 use crate::time::Micros;
 
 /// A log as far as it has been read.
@@ -54,7 +55,14 @@ impl Replay {
                 }
             }
         }
-        Ok(())
+        match self.first_malformed {
+            Some(first) if self.span.is_none() => {
+                let lines = count(self.malformed, "malformed line");
+                let problem = format!("has no request that can be read; {lines}, the first is line {first}");
+                Err(Failure::of(&options.file, problem))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn request(&mut self, Request { at, actor }: &Request<'_>) -> Result<(), Failure> {
