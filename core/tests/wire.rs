@@ -127,6 +127,10 @@ fn serde_refuses_what_the_wire_form_refuses() {
             r#"{ "key": "a", "type": "bucket", "size": 1, "size": 2 }"#,
             r#"limit "a": size is not a field of this type, got 2"#,
         ),
+        (
+            r#"{ "key": "a", "type": "bucket", "size": 1, "block_for": 2 }"#,
+            r#"limit "a": block_for is not a field of this type (did you mean blockFor?), got 2"#,
+        ),
         (r#""100/minute""#, "expected an object"),
     ] {
         let error = serde_json::from_str::<Limit>(json).expect_err(json).to_string();

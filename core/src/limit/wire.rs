@@ -11,6 +11,7 @@ use super::object::Object;
 use super::value::Value;
 use super::{Kind, Legacy, Limit, check_key};
 use crate::error::LimitError;
+use crate::near::hint;
 
 impl Limit {
     /// The JSON Schema (draft 2020-12) of the wire form, as JSON text. Its `$defs` have a document of named limits, as
@@ -85,7 +86,7 @@ struct Reading {
 
 impl Reading {
     fn of(rest: Vec<(String, Value)>) -> Self {
-        let mut fields = Fields { key: String::new(), rest, malformed: Vec::new(), out_of_bounds: Vec::new() };
+        let mut fields = Fields { rest, ..Fields::default() };
         fields.take_key();
         let kind = fields.take_type().and_then(|name| fields.take_kind(name.as_deref()));
         let Fields { key, malformed, out_of_bounds, .. } = fields;
@@ -94,15 +95,19 @@ impl Reading {
     }
 }
 
+#[derive(Default)]
 struct Fields {
     key: String,
     rest: Vec<(String, Value)>,
+    /// The names that there may be.
+    known: Vec<&'static str>,
     malformed: Vec<LimitError>,
     out_of_bounds: Vec<LimitError>,
 }
 
 impl Fields {
-    fn take(&mut self, name: &str) -> Option<Value> {
+    fn take(&mut self, name: &'static str) -> Option<Value> {
+        self.known.push(name);
         let index = self.rest.iter().position(|(field, _)| field == name)?;
         Some(self.rest.remove(index).1)
     }
@@ -163,7 +168,9 @@ impl Fields {
     /// A misspelt field must not silently leave its default in force.
     fn none_left(&mut self) {
         for (name, value) in std::mem::take(&mut self.rest) {
-            self.wrong_type(&crate::error::excerpt(&name), "is not a field of this type", value);
+            let others = self.known.iter().filter(|known| **known != name);
+            let problem = format!("is not a field of this type{}", hint(&name, others));
+            self.wrong_type(&crate::error::excerpt(&name), &problem, value);
         }
     }
 }
@@ -278,7 +285,7 @@ impl<'de> Deserialize<'de> for Kind {
 
 impl Kind {
     fn from_fields(rest: Vec<(String, Value)>) -> Result<Self, LimitError> {
-        let mut fields = Fields { key: String::new(), rest, malformed: Vec::new(), out_of_bounds: Vec::new() };
+        let mut fields = Fields { rest, ..Fields::default() };
         let kind = fields.take_type().and_then(|name| fields.take_kind(name.as_deref()));
         if let Some(error) = fields.malformed.into_iter().next() {
             return Err(error);
