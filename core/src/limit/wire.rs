@@ -106,6 +106,7 @@ struct Fields {
 }
 
 impl Fields {
+    #[inline(never)]
     fn take(&mut self, name: &'static str) -> Option<Value> {
         self.known.push(name);
         let index = self.rest.iter().position(|(field, _)| field == name)?;

@@ -10,6 +10,7 @@ use crate::time::Micros;
 
 impl Local {
     /// A limit with a block, of which most calls find none and close none.
+    #[cold]
     #[inline(never)]
     pub(super) fn limit_open(
         &self,

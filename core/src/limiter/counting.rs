@@ -54,12 +54,14 @@ impl Limiter {
 
     /// A plain check of one unit where calls are counted. Apart from the way without counts: where something may look at
     /// the answer, a program that has both in its own code takes a tenth longer for either.
+    #[cold]
     #[inline(never)]
     pub(super) fn limit_metered(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
         self.limit_on(limit, actor, 1, 1.0, None)
     }
 
     /// A call where calls are counted.
+    #[cold]
     #[inline(never)]
     pub(super) fn decide_metered(
         &self,

@@ -22,13 +22,25 @@ pub(super) struct Local {
 }
 
 impl Local {
-    #[expect(clippy::inline_always, reason = "as its caller")]
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         match checks {
             [check] if call == Call::Limit && check.is_plain() => {
                 self.limit_one(check.limit, check.actor, check.cost, check.factor, now)
             }
+            _ => self.decide_rest(checks, call, now),
+        }
+    }
+
+    /// Any call; one of a plain check, which [`limit_one`](Self::limit_one) knows, takes longer here.
+    #[inline]
+    pub(super) fn decide_rest(
+        &self,
+        checks: &[Check<'_>],
+        call: Call,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
+        match checks {
             [first, second] if call == Call::Limit => self.limit_few([first, second], now, Whole),
             [first, second, third] if call == Call::Limit => self.limit_few([first, second, third], now, Whole),
             [first, second, third, fourth] if call == Call::Limit => {
@@ -87,6 +99,7 @@ impl Local {
 
     /// Decides the less common kinds. Not inlined, to keep the path of levels small. Each kind has a function of its own,
     /// so that the parts of a check stay in registers.
+    #[cold]
     #[inline(never)]
     fn limit_aside(
         &self,
@@ -177,6 +190,7 @@ impl Local {
         failed
     }
 
+    #[cold]
     #[inline(never)]
     fn decide_any(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         if call == Call::Reset {

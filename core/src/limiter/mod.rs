@@ -262,8 +262,7 @@ impl Limiter {
     /// # Errors
     /// As [`decide_sync`](Self::decide_sync).
     pub fn decide_sync_at(&self, checks: &[Check<'_>], call: Call, now: Micros) -> Result<LimitInfo, Error> {
-        check_now(checks, now)?;
-        self.decide_on(checks, call, Some(now))
+        self.decide_here(checks, call, Some(now))
     }
 
     /// [`decide_sync`](Self::decide_sync) as a future.
@@ -344,16 +343,16 @@ impl Limiter {
         self.decide_on(checks, call, now)
     }
 
-    #[expect(clippy::inline_always, reason = "as its caller")]
-    #[inline(always)]
+    /// Any call but those that [`limit_uncounted`](Self::limit_uncounted) knows.
+    #[inline]
     fn decide_uncounted(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         let _released = Released(self, checks, call);
         match &self.store {
-            Store::Local(local) => local.decide_on(checks, call, now),
+            Store::Local(local) => local.decide_rest(checks, call, now),
             #[cfg(feature = "remote")]
             Store::Remote(remote) => remote.decide_sync(checks, call, now),
             #[cfg(all(feature = "shm", target_os = "linux"))]
-            Store::Shared(shared) => shared.decide_on(checks, call, now),
+            Store::Shared(shared) => shared.decide_any(checks, call, now),
         }
     }
 

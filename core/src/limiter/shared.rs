@@ -157,6 +157,7 @@ impl Shared {
     }
 
     /// The less common kinds.
+    #[cold]
     #[inline(never)]
     fn limit_aside(&self, rule: &Rule, check: Check<'_>, now: Option<Micros>) -> Result<LimitInfo, Error> {
         with_small!(rule, |rule| self.limit_small(rule, check, now),
@@ -203,8 +204,9 @@ impl Shared {
         }
     }
 
+    #[cold]
     #[inline(never)]
-    fn decide_any(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+    pub(super) fn decide_any(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         if matches!(call, Call::UndoDegraded { .. } | Call::RenewDegraded { .. }) {
             return self.local().decide_on(checks, call, now).map(LimitInfo::into_degraded);
         }
