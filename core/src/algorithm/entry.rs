@@ -21,12 +21,15 @@ macro_rules! entry {
             $(entry!(state $small_name $small $copied);)*
             $(entry!(state $long_name $long $lent);)*
 
-            /// Replaces an entry; a small one is written in place, where nothing else has to be dropped first.
+            /// Replaces an entry; a small one is written in place, and nothing is dropped, which the compiler does not see.
             #[inline(always)]
             pub(crate) fn replace(&mut self, entry: Self) {
-                match (self, entry) {
-                    $((Self::$small(old), Self::$small(new)) => *old = new,)*
-                    (old, new) => *old = new,
+                match (&mut *self, &entry) {
+                    $((Self::$small(old), Self::$small(new)) => {
+                        *old = *new;
+                        std::mem::forget(entry);
+                    })*
+                    _ => *self = entry,
                 }
             }
 
