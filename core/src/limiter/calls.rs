@@ -16,10 +16,7 @@ impl Limiter {
     /// `StoreError` if the store does not decide and [`OnError::Raise`](crate::remote::OnError) is set.
     #[inline]
     pub fn limit_sync(&self, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
-        if self.is_metered() {
-            return self.limit_metered(limit, actor);
-        }
-        self.limit_uncounted(limit, actor, 1, 1.0, None)
+        self.limit_on(limit, actor, 1, 1.0, None)
     }
 
     /// One plain check, on the path of its store that knows what it is.
