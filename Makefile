@@ -12,7 +12,7 @@ WORKERS_VENV := .venv-workers
 PYTHON_3_12 ?= $(firstword $(foreach version,3.14 3.13 3.12,$(shell \
 	python$(version) -c 'import sys; print(sys.executable)' 2>/dev/null)) python3)
 RESULTS := bench/results
-# How the bindings are built: `quick` for tests and the demo, `release` for figures, as packages are.
+# How the bindings are built: `quick` for tests, `demo` for the demo, `dist` for figures, as packages are.
 PROFILE ?= quick
 HOST = $(shell rustc --print host-tuple)
 # How they are linked: `native`, or by `zig` as packages are, against an old C library. Tests run over what is shipped.
@@ -39,7 +39,7 @@ node_modules/.ready: package.json package-lock.json
 	@touch $@
 
 # Figures are those of what is shipped.
-bench bench-redis bench-outbound bench-web bench-workers soak scoreboard: PROFILE := release
+bench bench-redis bench-outbound bench-web bench-workers soak scoreboard: PROFILE := dist
 bench bench-redis bench-outbound bench-web bench-workers soak scoreboard: LINK = $(TESTED)
 
 # Into which virtual environment, and by way of which folder (not one of cargo, which are named like its profiles). Both
