@@ -30,7 +30,7 @@ impl Set {
             texts.map(|text| Limit::parse(text, text)).collect::<Result<_, _>>().map_err(|error| refused(&error))?
         };
         if limits.is_empty() {
-            return Err(Failure::of(&format!("limits {name:?}"), "has none"));
+            return Err(Failure::of(&format!("{name:?}"), "has no limits"));
         }
         Ok(Self { name: name.to_owned(), limits })
     }

@@ -22,6 +22,7 @@ pub(super) struct Local {
 }
 
 impl Local {
+    /// Any call, compiled once for all that are not in a hurry.
     #[inline(never)]
     pub(super) fn decide_on(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
         match checks {

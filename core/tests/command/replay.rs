@@ -142,7 +142,7 @@ fn no_log_is_a_crash() {
     for (limits, problem) in [
         ("5/fortnight", "must have a unit of time"),
         ("nowhere.toml", "cannot be read"),
-        (" ; ", r#"limits " ; ": has none"#),
+        (" ; ", r#"" ; ": has no limits"#),
         (r#"{"key":"a","type":"concurrency","max":1,"lease":1000}"#, "a log does not say when a request ended"),
     ] {
         let ended = tidegate(&["replay", "common.log", "--limits", limits]);
