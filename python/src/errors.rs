@@ -1,5 +1,6 @@
 //! Errors of the engine as Python exceptions.
 
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 
 use crate::signals;
@@ -12,6 +13,17 @@ pyo3::import_exception!(tidegate._errors, LimitError);
 pyo3::import_exception!(tidegate._errors, LimitsError);
 pyo3::import_exception!(tidegate._errors, StoreError);
 pyo3::import_exception!(tidegate._errors, TidegateError);
+
+/// Imports each class; see [`once`](crate::once).
+pub(crate) fn imported(py: Python<'_>) {
+    BlockedError::type_object(py);
+    ClosedError::type_object(py);
+    ConfigurationError::type_object(py);
+    LimitError::type_object(py);
+    LimitsError::type_object(py);
+    StoreError::type_object(py);
+    TidegateError::type_object(py);
+}
 
 /// The exception for a bad argument, named as a parameter of Python's: `drip_rate`.
 #[cold]

@@ -3,12 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCFunction, PyDict};
 
 use crate::aio::bridge::{Bridge, OnReply, ReplySender};
+use crate::once::{Once, intern};
 use crate::request::Reply;
 
 /// The hub of this thread, where the current greenlet can wait in it.
@@ -17,11 +16,10 @@ pub(crate) struct Hub<'py>(Bound<'py, PyAny>);
 impl<'py> Hub<'py> {
     /// `None` in programs without gevent; it costs them one look-up in a dict.
     pub(crate) fn current(py: Python<'py>) -> PyResult<Option<Self>> {
-        static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
-        static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let modules = MODULES.get_or_try_init(py, || {
-            PyResult::Ok(py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?.unbind())
-        })?;
+        static MODULES: Once<Py<PyDict>> = Once::new();
+        static CURRENT: Once<Py<PyAny>> = Once::new();
+        let modules = MODULES
+            .get_or_try_init(|| PyResult::Ok(py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?.unbind()))?;
         let modules = modules.bind(py);
         if !modules.contains(intern!(py, "gevent"))? {
             return Ok(None);

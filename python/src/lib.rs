@@ -19,6 +19,7 @@ mod limiter;
 mod limits;
 mod llm;
 mod log_queue;
+mod once;
 mod options;
 mod pydantic;
 mod queue;
@@ -64,6 +65,8 @@ mod _tidegate {
     use super::llm::{Estimator, UsageReport, usage_names};
     #[pymodule_export]
     use super::log_queue::{end_log, take_log_records};
+    #[pymodule_export]
+    use super::once::imported;
     #[pymodule_export]
     use super::options::option_names;
     #[pymodule_export]

@@ -70,7 +70,7 @@ impl Renewals {
     fn run(&self, py: Python<'_>) -> Option<f64> {
         let now = ffi::now();
         while let Some(what) = self.take(now) {
-            if let Err(error) = what.call_method0(py, pyo3::intern!(py, "_due")) {
+            if let Err(error) = what.call_method0(py, crate::once::intern!(py, "_due")) {
                 error.write_unraisable(py, Some(what.bind(py)));
             }
         }

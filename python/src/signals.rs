@@ -7,8 +7,9 @@
 use std::cell::{Cell, RefCell};
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyAny;
+
+use crate::once::Once;
 
 thread_local! {
     /// This thread waits, and is the one that handles signals.
@@ -42,9 +43,9 @@ pub(crate) fn raised() -> Option<PyErr> {
 
 /// Asked each time: of a child that another thread forked off, that thread is the main one.
 fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
-    static MAIN_THREAD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    static GET_IDENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static MAIN_THREAD: Once<Py<PyAny>> = Once::new();
+    static GET_IDENT: Once<Py<PyAny>> = Once::new();
     let main_thread = MAIN_THREAD.import(py, "threading", "main_thread")?.call0()?;
     let this = GET_IDENT.import(py, "threading", "get_ident")?.call0()?;
-    main_thread.getattr(pyo3::intern!(py, "ident"))?.eq(this)
+    main_thread.getattr(crate::once::intern!(py, "ident"))?.eq(this)
 }

@@ -63,11 +63,13 @@ from ._tidegate import (
     LimitInfo,
     __version__,
     _after_fork,
+    _imported,
     client_of,
     json_schema,
 )
 from ._types import Check, Definition, Limited
 
+_imported()
 if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=_after_fork)
 

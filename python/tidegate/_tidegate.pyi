@@ -49,6 +49,7 @@ __all__ = [
     "_command",
     "_end_log",
     "_forget_mistakes",
+    "_imported",
     "_info_from_pickle",
     "_key_of",
     "_limits_from_dict",
@@ -1512,6 +1513,9 @@ def _end_log() -> None:
 
 def _after_fork() -> None:
     """Drop what belongs to the threads and connections of the parent; the first call in a forked child."""
+
+def _imported() -> None:
+    """Make now what the library of the bindings keeps in cells of its own; the end of the import."""
 
 def _command(arguments: list[str], /) -> int:
     """Run the command with the arguments behind its name, and return its exit code."""

@@ -320,3 +320,70 @@ def test_children_that_are_forked_off_while_threads_wait_for_a_turn(fleet: Redis
         over.set()
         for thread in threads:
             thread.join()
+
+
+FIRST_CALLS = """
+import asyncio, os, signal, sys, threading, time, types
+from datetime import timedelta
+import tidegate
+
+url = sys.argv[1]
+limiter, coroutines = tidegate.Limiter(url, timeout=60), tidegate.AsyncLimiter(url, timeout=60)
+places = tidegate.Concurrency("places", max=1000, lease=60_000)
+
+def calls():
+    door = tidegate.Bucket("door", size=1000, drip_rate=timedelta(hours=1))
+    wire = {"key": "door", "type": "bucket", "size": 1000, "dripRate": 3_600_000}
+    if limiter.limit(types.MappingProxyType(wire), "ada").blocked or limiter.acquire(door, "ada").blocked:
+        return False
+    if asyncio.run(coroutines.limit(door, "ada")).blocked:
+        return False
+    with limiter.hold(places, "ada"):
+        pass
+    try:
+        limiter.limit({**wire, "size": -1}, "ada")
+    except tidegate.LimitError as error:
+        return error.field == "size"
+
+def busy():
+    while not over:
+        pass
+
+# asyncio takes a lock of its own at the first run in a process.
+asyncio.run(asyncio.sleep(0))
+# Where a call lets go of the interpreter's lock, others have it for long, and one of them forks.
+sys.setswitchinterval(0.0005)
+over = []
+threads = [threading.Thread(target=work) for work in (busy, busy, calls)]
+for thread in threads:
+    thread.start()
+children = []
+for _ in range(30):
+    child = os.fork()
+    if child == 0:
+        code = 2
+        try:
+            # A child that waits for a thread of its parent is ended, with the signal as its status.
+            signal.alarm(5)
+            code = 0 if calls() else 1
+        finally:
+            os._exit(code)
+    children.append(child)
+    time.sleep(0)
+over.append(True)
+for thread in threads:
+    thread.join()
+print([os.waitpid(child, 0)[1] for child in children])
+"""
+
+
+@forks
+def test_children_that_are_forked_off_while_a_thread_makes_its_first_calls(fleet: RedisServer) -> None:
+    """What is made at its first use must not be locked while it is."""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FIRST_CALLS, fleet.url],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (run.stderr, run.stdout) == ("", f"{[0] * 30}\n")

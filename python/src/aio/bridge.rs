@@ -9,14 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError};
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyWeakrefReference;
 use tidegate::{Call, Check, Micros, ffi};
 
 use super::registry::{self, Entry};
 use crate::log_queue;
+use crate::once::{Once, intern};
 use crate::queue::{Queue, Waker};
 use crate::request::{Reply, Request};
 use crate::socket_pair::SocketPair;
@@ -103,7 +102,7 @@ impl PendingFuture {
 impl Bridge {
     /// The bridge of the loop that runs in this thread.
     pub(crate) fn running(py: Python<'_>) -> PyResult<Bound<'_, Self>> {
-        static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static GET_RUNNING_LOOP: Once<Py<PyAny>> = Once::new();
         let event_loop = GET_RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0();
         Self::of(&event_loop.map_err(|error| no_loop(py, error))?)
     }

@@ -1,7 +1,6 @@
 //! The gate and its refusals.
 
 use pyo3::exceptions::PyTypeError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use tidegate::headers::{Header, Policy};
@@ -14,6 +13,7 @@ use crate::errors::{configuration_error, limit_error, snake_case, wrong_type};
 use crate::info::LimitInfo;
 use crate::limiter::Limiter;
 use crate::limiter::verbs::{self, Given};
+use crate::once::intern;
 use crate::value;
 
 /// The HTTP part of a middleware: the client, the headers, the refusal. Made once, and shared by threads.

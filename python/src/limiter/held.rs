@@ -1,14 +1,13 @@
 //! Holds of threads.
 
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use super::caller::{Answer, Given};
 use super::hold::{Arguments, Hold};
 use super::state::Limiter;
 use crate::errors::StoreError;
 use crate::info::{Asked, LimitInfo};
+use crate::once::{Once, intern};
 use crate::renewals::Renewals;
 
 /// Units that a block holds: see ``Limiter.hold``.
@@ -36,7 +35,7 @@ impl Held {
     /// Set when the units could not be renewed in time: others may have them.
     #[getter]
     fn lost_event(this: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        static EVENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static EVENT: Once<Py<PyAny>> = Once::new();
         let event = this.as_super().get().lost_event(EVENT.import(this.py(), "threading", "Event")?)?;
         Ok(event.unbind())
     }
@@ -95,8 +94,8 @@ pub(super) fn hold<'py>(limiter: &Bound<'py, Limiter>, given: &Given<'_, 'py>) -
 
 /// The renewals of all that threads hold.
 fn renewals(py: Python<'_>) -> PyResult<&Bound<'_, Renewals>> {
-    static RENEWALS: PyOnceLock<Py<Renewals>> = PyOnceLock::new();
-    let renewals = RENEWALS.get_or_try_init(py, || {
+    static RENEWALS: Once<Py<Renewals>> = Once::new();
+    let renewals = RENEWALS.get_or_try_init(|| {
         let thread = py.import("tidegate._renewals")?.getattr("renewals")?;
         PyResult::Ok(thread.getattr("calls")?.cast_into::<Renewals>()?.unbind())
     })?;

@@ -9,7 +9,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
 use pyo3::prelude::*;
 use tidegate::ffi::{self, OfHeld, Renewal, Term};
 use tidegate::{Call, Micros};
@@ -22,6 +21,7 @@ use super::taken::{End, Taken, forks, not_begun};
 use crate::args::Arg;
 use crate::errors::{BlockedError, TidegateError};
 use crate::info::{Asked, LimitInfo};
+use crate::once::intern;
 use crate::renewals::Renewals;
 
 /// The part of a hold that threads and event loops share.

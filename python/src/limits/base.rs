@@ -2,11 +2,11 @@
 
 use pyo3::PyClass;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyString};
 use tidegate::limits::Value;
 
 use crate::errors::limit_error;
+use crate::once::Once;
 use crate::value;
 
 /// A limit: its type, its parameters, and a key: the name of the limited action.
@@ -19,11 +19,11 @@ use crate::value;
 /// >>> login == Bucket("login", size=10)
 /// True
 #[pyclass(frozen, subclass, weakref, module = "tidegate")]
-pub(crate) struct Limit(pub(crate) tidegate::Limit, PyOnceLock<Py<PyDict>>);
+pub(crate) struct Limit(pub(crate) tidegate::Limit, Once<Py<PyDict>>);
 
 impl From<tidegate::Limit> for Limit {
     fn from(limit: tidegate::Limit) -> Self {
-        Self(limit, PyOnceLock::new())
+        Self(limit, Once::new())
     }
 }
 
@@ -36,7 +36,7 @@ impl Limit {
 
     /// The wire form as a dict, with whole numbers as integers; made once.
     pub(crate) fn wire<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyDict>> {
-        let wire = self.1.get_or_try_init(py, || {
+        let wire = self.1.get_or_try_init(|| {
             let wire = py.import("json")?.call_method1("loads", (self.0.to_json(),))?.cast_into::<PyDict>()?;
             for (name, value) in wire.copy()?.iter() {
                 if let Ok(number) = value.cast::<PyFloat>()

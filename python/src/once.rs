@@ -1,0 +1,89 @@
+//! Values that are made at their first use, and that no fork finds locked.
+//!
+//! The cells and the names of `PyO3` leave the interpreter's lock to others while a value is made. If one of those forks,
+//! its child waits for ever for a thread that it does not have.
+
+use std::sync::OnceLock;
+
+use pyo3::PyTypeInfo;
+use pyo3::prelude::*;
+use pyo3::types::{PyDelta, PyMapping, PyString, PyTuple, PyType};
+
+use crate::errors;
+
+/// A value that the first thread that has it gives to all. Others may have made theirs meanwhile, which are dropped.
+#[derive(Debug)]
+pub(crate) struct Once<T>(OnceLock<T>);
+
+impl<T> Once<T> {
+    pub(crate) const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    #[inline]
+    pub(crate) fn get_or_try_init(&self, make: impl FnOnce() -> PyResult<T>) -> PyResult<&T> {
+        match self.0.get() {
+            Some(value) => Ok(value),
+            None => self.init(make),
+        }
+    }
+
+    #[cold]
+    fn init(&self, make: impl FnOnce() -> PyResult<T>) -> PyResult<&T> {
+        let value = make()?;
+        // No code of Python's runs here, so no other thread can fork meanwhile.
+        Ok(self.0.get_or_init(|| value))
+    }
+}
+
+impl Once<Py<PyAny>> {
+    /// What a module has under this name.
+    pub(crate) fn import<'py>(&self, py: Python<'py>, module: &str, name: &str) -> PyResult<&Bound<'py, PyAny>> {
+        Ok(self.get_or_try_init(|| Ok(py.import(module)?.getattr(name)?.unbind()))?.bind(py))
+    }
+}
+
+/// A text as an object of Python's.
+#[derive(Debug)]
+pub(crate) struct Name(&'static str, Once<Py<PyString>>);
+
+impl Name {
+    pub(crate) const fn new(text: &'static str) -> Self {
+        Self(text, Once::new())
+    }
+
+    #[inline]
+    pub(crate) fn get<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        match self.1.0.get() {
+            Some(name) => name.bind(py),
+            None => self.init(py),
+        }
+    }
+
+    #[cold]
+    fn init<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        let made = PyString::intern(py, self.0).unbind();
+        self.1.0.get_or_init(|| made).bind(py)
+    }
+}
+
+/// The object of a text that is known where this is compiled, made once.
+macro_rules! intern {
+    ($py:expr, $text:expr) => {{
+        static NAME: $crate::once::Name = $crate::once::Name::new($text);
+        NAME.get($py)
+    }};
+}
+pub(crate) use intern;
+
+/// Make now what the library of the bindings keeps in cells of its own; the end of the import.
+#[pyo3::pyfunction]
+#[pyo3(name = "_imported", signature = ())]
+pub(crate) fn imported(py: Python<'_>) -> PyResult<()> {
+    PyDelta::type_object(py);
+    PyMapping::type_object(py);
+    PyTuple::empty(py).try_iter()?.size_hint();
+    PyType::new::<PyTuple>(py).name()?;
+    errors::imported(py);
+    Ok(())
+}
