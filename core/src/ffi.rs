@@ -22,7 +22,7 @@ pub use crate::info::{InfoField, Takes as InfoTakes};
 #[cfg(feature = "remote")]
 pub use crate::interrupt::while_waiting;
 pub use crate::limit::{Bounds, Field, Outline, Takes as FieldTakes};
-use crate::limit::{Kind, Value};
+use crate::limit::{Kind, Limit, Value};
 use crate::limiter::Limiter;
 #[cfg(feature = "redis")]
 pub use crate::limiter::Opened;
@@ -208,6 +208,20 @@ pub fn hold(
 #[must_use]
 pub fn in_turn(limiter: Limiter) -> Limiter {
     limiter.in_turn()
+}
+
+/// [`Limiter::limit_sync`] for a caller that reads the answer once: `answered` is called with it.
+///
+/// # Errors
+/// As [`Limiter::limit_sync`].
+#[inline]
+pub fn limit_one_sync<T>(
+    limiter: &Limiter,
+    limit: &Limit,
+    actor: &str,
+    answered: impl FnOnce(&LimitInfo) -> T,
+) -> Result<T, Error> {
+    limiter.limit_one_sync(limit, actor, answered)
 }
 
 /// [`Limiter::decide_sync`] of [`Call::Limit`] and two checks, for a caller that reads the answers once: `answered` is

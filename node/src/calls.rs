@@ -24,12 +24,7 @@ pub(crate) fn limit_one(
 ) -> Answered<()> {
     let limiter = registry.limiters.get(buffer.limiter()).ok_or_else(Failure::closed)?;
     let limit = registry.limits.get(buffer.limit()).ok_or_else(no_limit)?;
-    let decided = limiter.limit_sync(limit, actor);
-    // By reference: moving a LimitInfo is measurable here.
-    if let Ok(info) = &decided {
-        return buffer.answer_one(fast, info);
-    }
-    decided.map(drop).map_err(Into::into)
+    ffi::limit_one_sync(limiter, limit, actor, |info| buffer.answer_one(fast, info))?
 }
 
 /// Decides the one check that the call buffer describes.
