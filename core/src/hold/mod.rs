@@ -107,7 +107,7 @@ impl Limiter {
     /// # Panics
     /// As [`hold`](Self::hold).
     pub async fn hold_checks(&self, checks: &[Check<'_>], max_wait: Duration) -> Result<Hold, HoldError> {
-        let acquire = self.start_hold(checks, max_wait)?;
+        let Some(acquire) = self.start_hold(checks, max_wait)? else { return self.hold_here(checks) };
         let began = clock::now();
         let info = acquire.finish().await?;
         self.held(checks, info, began)
@@ -134,16 +134,26 @@ impl Limiter {
     /// # Errors
     /// As [`hold`](Self::hold).
     pub fn hold_checks_sync(&self, checks: &[Check<'_>], max_wait: Duration) -> Result<Hold, HoldError> {
-        let acquire = self.start_hold(checks, max_wait)?;
+        let Some(acquire) = self.start_hold(checks, max_wait)? else { return self.hold_here(checks) };
         let began = clock::now();
         let info = acquire.finish_sync()?;
         self.held(checks, info, began)
     }
 
-    fn start_hold(&self, checks: &[Check<'_>], max_wait: Duration) -> Result<Acquire, Error> {
+    /// None where the call neither waits nor can be given up meanwhile.
+    fn start_hold(&self, checks: &[Check<'_>], max_wait: Duration) -> Result<Option<Acquire>, Error> {
         may_hold(checks)?;
-        let acquire = self.start_acquire(checks, max_wait);
-        Ok(if max_wait.is_zero() { acquire.at_once() } else { acquire })
+        Ok(match (max_wait.is_zero(), self.is_remote()) {
+            (false, _) => Some(self.start_acquire(checks, max_wait)),
+            (true, true) => Some(self.start_acquire(checks, max_wait).at_once()),
+            (true, false) => None,
+        })
+    }
+
+    fn hold_here(&self, checks: &[Check<'_>]) -> Result<Hold, HoldError> {
+        let info = self.decide_sync(checks, Call::Limit)?;
+        let began = info.at;
+        self.held(checks, info, began)
     }
 
     fn held(&self, checks: &[Check<'_>], info: LimitInfo, began: Micros) -> Result<Hold, HoldError> {

@@ -210,6 +210,12 @@ impl Limiter {
         !matches!(self.store, Store::Local(_))
     }
 
+    /// True if its store is asked over a network: a call may then be given up before it is answered.
+    #[cfg(feature = "remote")]
+    pub(crate) const fn is_remote(&self) -> bool {
+        matches!(self.store, Store::Remote(_))
+    }
+
     /// Decides several checks together, all or nothing.
     ///
     /// # Errors

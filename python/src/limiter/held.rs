@@ -28,7 +28,7 @@ impl Held {
     #[staticmethod]
     fn _of(py: Python<'_>, limiter: Py<Limiter>, info: Py<LimitInfo>) -> PyResult<Bound<'_, Self>> {
         let held = Self::object(py, limiter, None)?;
-        Hold::start(held.as_super(), Asked::Made(info), renewals(py)?)?;
+        Hold::start(held.as_super(), Asked::Made(info), renewals(py)?, None)?;
         Ok(held)
     }
 

@@ -5,6 +5,7 @@
     reason = "an answer that is moved from one function to the next takes longer than a lock"
 )]
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -30,6 +31,9 @@ pub(crate) struct Hold {
     limiter: Py<Limiter>,
     /// The calls for an event loop; a thread makes the calls of the limiter itself.
     calls: Option<Py<PyAny>>,
+    /// Of the call that takes the units, unless that was made before.
+    arguments: Option<Arguments>,
+    has_begun: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -38,8 +42,6 @@ pub(super) type Arguments = [Option<Py<PyAny>>; 7];
 
 #[derive(Default)]
 struct State {
-    /// Until the call is made.
-    arguments: Option<Arguments>,
     taken: Option<Taken>,
     /// The start of the latest call that takes or renews the units.
     began: Micros,
@@ -97,7 +99,7 @@ impl Hold {
 
     /// Hold what the call of this answer took.
     fn _start(this: &Bound<'_, Self>, info: Py<LimitInfo>, renewals: &Bound<'_, Renewals>) -> PyResult<()> {
-        Self::start(this, Asked::Made(info), renewals)
+        Self::start(this, Asked::Made(info), renewals, None)
     }
 
     /// Renew; returns what is to be awaited, if the answer is not known at once.
@@ -140,8 +142,8 @@ impl Hold {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.limiter)?;
         visit.call(&self.calls)?;
+        self.arguments.iter().flatten().try_for_each(|given| visit.call(given))?;
         let Ok(state) = self.state.try_lock() else { return Ok(()) };
-        state.arguments.iter().flatten().try_for_each(|given| visit.call(given))?;
         visit.call(&state.lost_event)?;
         state.taken.as_ref().map_or(Ok(()), |taken| visit.call(&taken.renewals))
     }
@@ -149,7 +151,7 @@ impl Hold {
 
 impl Hold {
     pub(super) fn of(limiter: Py<Limiter>, calls: Option<Py<PyAny>>, arguments: Option<Arguments>) -> Self {
-        Self { limiter, calls, state: Mutex::new(State { arguments, ..State::default() }) }
+        Self { limiter, calls, arguments, has_begun: AtomicBool::new(false), state: Mutex::default() }
     }
 
     /// The calls, where an answer may have to be awaited.
@@ -162,18 +164,12 @@ impl Hold {
         renewals: &Bound<'py, Renewals>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let hold = this.get();
-        let mut state = hold.state();
-        let Some(arguments) = state.arguments.take() else {
+        let arguments = hold.arguments.as_ref().filter(|_| !hold.has_begun.swap(true, Ordering::Relaxed));
+        let Some(arguments) = arguments else {
             return Err(PyRuntimeError::new_err("this hold has begun before: make one for each block"));
         };
-        state.began = ffi::now();
-        drop(state);
-        let entered = Self::take(this, &arguments, renewals);
         // One that was denied may be tried again.
-        if entered.is_err() {
-            hold.state().arguments = Some(arguments);
-        }
-        entered
+        Self::take(this, arguments, renewals).inspect_err(|_| hold.has_begun.store(false, Ordering::Relaxed))
     }
 
     /// Makes the call that takes the units; returns what is to be awaited.
@@ -191,6 +187,7 @@ impl Hold {
             Some(calls) if limiter.is_shared() || !max_wait.is_none() => {
                 let [limit, actor, cost, costs, factor, max_wait, context] = arguments.map(|given| given.object(py));
                 let given = (limit, actor, cost, costs, factor, max_wait, context);
+                hold.state().began = ffi::now();
                 calls.bind(py).call_method1(intern!(py, "_enter"), given)
             }
             _ => {
@@ -198,21 +195,32 @@ impl Hold {
                 let taking = Taking::of(limiter, py, &given)?;
                 match limiter.in_memory()? {
                     Some(engine) if taking.call == Call::Limit => {
+                        let is_now = taking.now.is_none();
                         let info = take_here(py, limiter, engine, taking)?;
-                        return Self::start(this, Asked::Kept(info), renewals).map(|()| None);
+                        let began = is_now.then_some(info.info.at);
+                        return Self::start(this, Asked::Kept(info), renewals, began).map(|()| None);
                     }
-                    _ => taking.wait(limiter, py),
+                    _ => {
+                        hold.state().began = ffi::now();
+                        taking.wait(limiter, py)
+                    }
                 }
             }
         };
         match answer?.cast_into::<LimitInfo>() {
-            Ok(info) => Self::start(this, Asked::Made(info.unbind()), renewals).map(|()| None),
+            Ok(info) => Self::start(this, Asked::Made(info.unbind()), renewals, None).map(|()| None),
             Err(other) => Ok(Some(other.into_inner())),
         }
     }
 
+    /// Holds what this answer took, since that instant or the one that was noted.
     #[inline(always)]
-    pub(super) fn start(this: &Bound<'_, Self>, mut info: Asked, renewals: &Bound<'_, Renewals>) -> PyResult<()> {
+    pub(super) fn start(
+        this: &Bound<'_, Self>,
+        mut info: Asked,
+        renewals: &Bound<'_, Renewals>,
+        began: Option<Micros>,
+    ) -> PyResult<()> {
         let py = this.py();
         if info.get().info.blocked {
             return Err(BlockedError::new_err((info.object(py)?,)));
@@ -220,7 +228,9 @@ impl Hold {
         let lease = info.get().lease().ok_or_else(|| PyValueError::new_err("the answer holds no units"))?;
         let mut state = this.get().state();
         // A wait counts from its end, and so does what was taken by another call.
-        if info.get().info.wait_ms > 0 || state.began == 0 {
+        if let Some(began) = began {
+            state.began = began;
+        } else if info.get().info.wait_ms > 0 || state.began == 0 {
             state.began = ffi::now();
         }
         let term = Term::new(lease, state.began);
