@@ -27,8 +27,8 @@ fn over(server: &Server, replicas: u32) -> Limiter {
 }
 
 /// A limiter for tests that count, and do not look at the time.
-fn patient(server: &Server) -> Limiter {
-    Limiter::new(store(&server.url(), 0).timeout(Duration::from_secs(10)).build().expect("a store"))
+fn patient(server: &Server, replicas: u32) -> Limiter {
+    Limiter::new(store(&server.url(), replicas).timeout(Duration::from_secs(10)).build().expect("a store"))
 }
 
 fn admits(limiter: &Limiter, limit: &Limit, actor: &str) -> bool {
@@ -55,7 +55,7 @@ fn recovery(limiter: &Limiter, limit: &Limit) -> Duration {
 
 /// The units of a limit that are charged, as this server knows it.
 fn charged(server: &Server, limit: &Limit, size: u64, actor: &str) -> u64 {
-    size - patient(server).peek_sync(limit, actor).expect("an answer").remaining
+    size - patient(server, 0).peek_sync(limit, actor).expect("an answer").remaining
 }
 
 /// Ends the primary, and makes the replica one.
@@ -68,10 +68,10 @@ fn fail_over(primary: &mut Server, replica: &Server) {
 fn a_failover_in_sync_loses_next_to_nothing() {
     let mut primary = Server::primary();
     let replica = primary.replica();
-    let (limiter, limit) = (patient(&primary), hourly(2500));
+    let (limiter, limit) = (patient(&primary, 0), hourly(2500));
     assert!((0..2000).all(|_| admits(&limiter, &limit, "ada")));
     fail_over(&mut primary, &replica);
-    let promoted = patient(&replica);
+    let promoted = patient(&replica, 0);
     let more = (0..600).filter(|_| admits(&promoted, &limit, "ada")).count();
     println!("{more} admitted where 500 were left");
     assert!(more <= 510, "{more} admitted where 500 were left");
@@ -87,7 +87,7 @@ fn a_stalled_link_loses_the_rate_times_the_stall_and_no_more() {
         let mut primary = Server::primary();
         let link = Proxy::to(primary.port);
         let replica = primary.replica_through(&link);
-        let limiter = patient(&primary);
+        let limiter = patient(&primary, 0);
         let charge = [Check::new(&limit, "ada").cost(SIZE)];
         let started = Instant::now();
         let mut admitted = u64::from(!limiter.decide_sync(&charge, Call::Limit).expect("an answer").blocked) * SIZE;
@@ -108,7 +108,7 @@ fn a_stalled_link_loses_the_rate_times_the_stall_and_no_more() {
         use_up(&limiter, Duration::from_millis(stall));
         let stalled = stalled.elapsed();
         fail_over(&mut primary, &replica);
-        let promoted = patient(&replica);
+        let promoted = patient(&replica, 0);
         // Everything that has come free, too.
         use_up(&promoted, Duration::ZERO);
         let entitled = SIZE + u64::try_from(started.elapsed().as_millis()).expect("a short time");
@@ -239,7 +239,7 @@ fn what_changes_an_entry_waits_and_nothing_else() {
     let (limit, full) = (hourly(10), crate::calls::hourly("full", 1));
     let counted = Limit::sliding_log("counted", 1, Duration::from_hours(1)).count_blocked(true).build().expect("a log");
     for limit in [&full, &counted] {
-        assert!(admits(&patient(&primary), limit, "ada"));
+        assert!(admits(&patient(&primary, 0), limit, "ada"));
     }
     let (check, denied) = (|| Check::new(&limit, "ada"), || Check::new(&full, "ada"));
     let undo = Call::Undo { charged_at: 1_784_000_000_000_000 };
@@ -298,7 +298,7 @@ fn median(limiter: &Limiter, limit: &Limit) -> u128 {
     let mut times: Vec<_> = (0..1000)
         .map(|_| {
             let asked = Instant::now();
-            ask(limiter, limit, "ada").expect("an answer");
+            limiter.limit_sync(limit, "ada").expect("an answer");
             asked.elapsed().as_micros()
         })
         .collect();
@@ -312,8 +312,8 @@ fn waiting_takes_one_round_trip_still() {
     let _replica = primary.replica();
     let limit = hourly(500_000);
     let times = [0, 1].map(|replicas| {
-        let limiter = over(&primary, replicas);
-        recovery(&limiter, &limit);
+        let limiter = patient(&primary, replicas);
+        wait_until("the replica follows", || limiter.limit_sync(&limit, "recovery").is_ok());
         let before = limiter.stats();
         let time = median(&limiter, &limit);
         let after = limiter.stats();
@@ -322,8 +322,8 @@ fn waiting_takes_one_round_trip_still() {
     });
     println!("median of a decision: {} µs, {} µs waiting for one replica", times[0], times[1]);
     // Many at once share one wait.
-    let limiter = over(&primary, 1);
-    recovery(&limiter, &limit);
+    let limiter = patient(&primary, 1);
+    wait_until("the replica follows", || limiter.limit_sync(&limit, "recovery").is_ok());
     let waits = || {
         let stats = primary.run::<String>("INFO commandstats");
         let line = stats.lines().find(|line| line.starts_with("cmdstat_wait:")).expect("it waits").to_owned();
@@ -332,7 +332,7 @@ fn waiting_takes_one_round_trip_still() {
     let before = (waits(), limiter.stats().batches);
     thread::scope(|scope| {
         for _ in 0..32 {
-            scope.spawn(|| (0..50).for_each(|_| drop(ask(&limiter, &limit, "bob").expect("an answer"))));
+            scope.spawn(|| (0..50).for_each(|_| drop(limiter.limit_sync(&limit, "bob").expect("an answer"))));
         }
     });
     let (waited, batches) = (waits() - before.0, limiter.stats().batches - before.1);
@@ -429,7 +429,7 @@ fn whoever_waits_needs_a_right_to() {
 fn a_restart_forgets_what_was_not_kept() {
     let limit = hourly(100);
     let admitted = |server: &Server| {
-        let limiter = patient(server);
+        let limiter = patient(server, 0);
         (0..150).filter(|_| admits(&limiter, &limit, "ada")).count()
     };
     let log = ["--appendonly", "yes", "--appendfsync", "always"];

@@ -2,6 +2,9 @@
 
 #![deny(clippy::disallowed_methods, clippy::incompatible_msrv)]
 
+use pyo3::PyTypeInfo;
+use pyo3::types::{PyAnyMethods, PyDelta, PyMapping, PyTuple, PyType, PyTypeMethods};
+
 mod aio;
 mod args;
 mod async_calls;
@@ -56,6 +59,8 @@ mod _tidegate {
         parse_headers, request_error, request_error_parts, route_name, template,
     };
     #[pymodule_export]
+    use super::imported;
+    #[pymodule_export]
     use super::info::{LimitInfo, from_pickle};
     #[pymodule_export]
     use super::limiter::{Held, Hold, Limiter};
@@ -65,8 +70,6 @@ mod _tidegate {
     use super::llm::{Estimator, UsageReport, usage_names};
     #[pymodule_export]
     use super::log_queue::{end_log, take_log_records};
-    #[pymodule_export]
-    use super::once::imported;
     #[pymodule_export]
     use super::options::option_names;
     #[pymodule_export]
@@ -105,6 +108,19 @@ fn claim_interpreter() -> pyo3::PyResult<()> {
         "tidegate is loaded in another interpreter of this process, and works in one only: run each application in a \
          process of its own (mod_wsgi: application-group=%{GLOBAL})",
     ))
+}
+
+/// Make now what the library of the bindings keeps in cells of its own; the end of the import.
+#[pyo3::pyfunction]
+#[pyo3(name = "_imported", signature = ())]
+fn imported(py: pyo3::Python<'_>) -> pyo3::PyResult<()> {
+    // No fork may find such a cell locked: see `once.rs`.
+    PyDelta::type_object(py);
+    PyMapping::type_object(py);
+    PyTuple::empty(py).try_iter()?.size_hint();
+    PyType::new::<PyTuple>(py).name()?;
+    errors::imported(py);
+    Ok(())
 }
 
 /// Drop what belongs to the threads and connections of the parent; the first call in a forked child.

@@ -5,11 +5,8 @@
 
 use std::sync::OnceLock;
 
-use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
-use pyo3::types::{PyDelta, PyMapping, PyString, PyTuple, PyType};
-
-use crate::errors;
+use pyo3::types::PyString;
 
 /// A value that the first thread that has it gives to all. Others may have made theirs meanwhile, which are dropped.
 #[derive(Debug)]
@@ -37,7 +34,7 @@ impl<T> Once<T> {
 }
 
 impl Once<Py<PyAny>> {
-    /// What a module has under this name.
+    /// The attribute of this module under this name.
     pub(crate) fn import<'py>(&self, py: Python<'py>, module: &str, name: &str) -> PyResult<&Bound<'py, PyAny>> {
         Ok(self.get_or_try_init(|| Ok(py.import(module)?.getattr(name)?.unbind()))?.bind(py))
     }
@@ -75,15 +72,3 @@ macro_rules! intern {
     }};
 }
 pub(crate) use intern;
-
-/// Make now what the library of the bindings keeps in cells of its own; the end of the import.
-#[pyo3::pyfunction]
-#[pyo3(name = "_imported", signature = ())]
-pub(crate) fn imported(py: Python<'_>) -> PyResult<()> {
-    PyDelta::type_object(py);
-    PyMapping::type_object(py);
-    PyTuple::empty(py).try_iter()?.size_hint();
-    PyType::new::<PyTuple>(py).name()?;
-    errors::imported(py);
-    Ok(())
-}

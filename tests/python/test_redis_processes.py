@@ -379,7 +379,7 @@ print([os.waitpid(child, 0)[1] for child in children])
 
 @forks
 def test_children_that_are_forked_off_while_a_thread_makes_its_first_calls(fleet: RedisServer) -> None:
-    """What is made at its first use must not be locked while it is."""
+    """Fork while others make what is made at its first use: a child must not wait for them."""
     run = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FIRST_CALLS, fleet.url],
         capture_output=True,

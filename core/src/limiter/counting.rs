@@ -1,10 +1,10 @@
 //! Calls of a limiter whose metrics or top actors are read.
 
-use super::Limiter;
 #[cfg(feature = "remote")]
 use super::meter::count;
 #[cfg(feature = "remote")]
 use super::metering::Underway;
+use super::{Limiter, Store};
 use crate::Error;
 use crate::check::Check;
 use crate::decision::Call;
@@ -95,6 +95,32 @@ impl Limiter {
             return answer.as_ref().map(answered).map_err(Clone::clone);
         }
         self.decide_metered(&[Check::new(limit, actor)], Call::Limit, None).as_ref().map(answered).map_err(Clone::clone)
+    }
+
+    /// See `ffi::limit_two_sync`.
+    #[inline]
+    pub(crate) fn limit_two_sync<T>(
+        &self,
+        checks: [&Check<'_>; 2],
+        mut answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
+    ) -> Result<T, Error> {
+        if self.is_metered() {
+            let info = self.decide_metered(&checks.map(|check| *check), Call::Limit, None)?;
+            return Ok(answered(&info, info.checks()));
+        }
+        match &self.store {
+            Store::Local(local) => local.limit_two(checks, answered),
+            #[cfg(feature = "remote")]
+            Store::Remote(remote) => {
+                let info = remote.decide_sync(&checks.map(|check| *check), Call::Limit, None)?;
+                Ok(answered(&info, info.checks()))
+            }
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            Store::Shared(shared) => {
+                let info = shared.decide_on(&checks.map(|check| *check), Call::Limit, None)?;
+                Ok(answered(&info, info.checks()))
+            }
+        }
     }
 
     /// A call where calls are counted.

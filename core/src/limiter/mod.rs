@@ -226,32 +226,6 @@ impl Limiter {
         self.decide_on(checks, call, None)
     }
 
-    /// See `ffi::limit_two_sync`.
-    #[inline]
-    pub(crate) fn limit_two_sync<T>(
-        &self,
-        checks: [&Check<'_>; 2],
-        mut answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
-    ) -> Result<T, Error> {
-        if self.is_metered() {
-            let info = self.decide_metered(&checks.map(|check| *check), Call::Limit, None)?;
-            return Ok(answered(&info, info.checks()));
-        }
-        match &self.store {
-            Store::Local(local) => local.limit_two(checks, answered),
-            #[cfg(feature = "remote")]
-            Store::Remote(remote) => {
-                let info = remote.decide_sync(&checks.map(|check| *check), Call::Limit, None)?;
-                Ok(answered(&info, info.checks()))
-            }
-            #[cfg(all(feature = "shm", target_os = "linux"))]
-            Store::Shared(shared) => {
-                let info = shared.decide_on(&checks.map(|check| *check), Call::Limit, None)?;
-                Ok(answered(&info, info.checks()))
-            }
-        }
-    }
-
     /// [`decide_sync`](Self::decide_sync) at an instant that the caller gives, for replays, simulations and tests.
     ///
     /// ```

@@ -11,16 +11,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use tidegate::ffi::{self, OfHeld, Renewal, Term};
+use tidegate::ffi::{self, Term};
 use tidegate::{Call, Micros};
 
 use super::caller::{Answer, Given, Taking};
 use super::decide::take_here;
-use super::receipts::{Release, end_hold, of_held};
+use super::receipts::{Release, end_hold};
 use super::state::Limiter;
 use super::taken::{End, Taken, forks, not_begun};
 use crate::args::Arg;
-use crate::errors::{BlockedError, TidegateError};
+use crate::errors::BlockedError;
 use crate::info::{Asked, LimitInfo};
 use crate::once::intern;
 use crate::renewals::Renewals;
@@ -28,7 +28,7 @@ use crate::renewals::Renewals;
 /// The part of a hold that threads and event loops share.
 #[pyclass(frozen, subclass, weakref, name = "_Hold", module = "tidegate._tidegate")]
 pub(crate) struct Hold {
-    limiter: Py<Limiter>,
+    pub(super) limiter: Py<Limiter>,
     /// The calls for an event loop; a thread makes the calls of the limiter itself.
     calls: Option<Py<PyAny>>,
     /// Of the call that takes the units, unless that was made before.
@@ -41,18 +41,18 @@ pub(crate) struct Hold {
 pub(super) type Arguments = [Option<Py<PyAny>>; 7];
 
 #[derive(Default)]
-struct State {
-    taken: Option<Taken>,
+pub(super) struct State {
+    pub(super) taken: Option<Taken>,
     /// The start of the latest call that takes or renews the units.
-    began: Micros,
+    pub(super) began: Micros,
     /// The actual cost of each check, if that was noted.
     spent: Option<Vec<u64>>,
-    is_over: bool,
-    is_lost: bool,
+    pub(super) is_over: bool,
+    pub(super) is_lost: bool,
     /// An event costs more than all else here, and few ask for it.
-    lost_event: Option<Py<PyAny>>,
+    pub(super) lost_event: Option<Py<PyAny>>,
     /// A lock of Python's that is free once the renewal which is under way has ended.
-    renewing: Option<Py<PyAny>>,
+    pub(super) renewing: Option<Py<PyAny>>,
 }
 
 #[pymethods]
@@ -155,7 +155,7 @@ impl Hold {
     }
 
     /// The calls, where an answer may have to be awaited.
-    fn awaited(&self) -> Option<&Py<PyAny>> {
+    pub(super) fn awaited(&self) -> Option<&Py<PyAny>> {
         self.calls.as_ref().filter(|_| self.limiter.get().is_shared())
     }
 
@@ -238,73 +238,6 @@ impl Hold {
         state.taken = Some(Taken::new(info, term, renewals, place));
         drop(state);
         if is_first { renewals.get().wake(py, term.first()) } else { Ok(()) }
-    }
-
-    fn renew<'py>(this: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (py, hold) = (this.py(), this.get());
-        let Some(receipt) = hold.begin_renewal(py)? else { return Ok(None) };
-        let answer = match hold.awaited() {
-            Some(calls) => calls.bind(py).call_method1(intern!(py, "renew"), (receipt,)),
-            None => of_held(hold.limiter.get(), &receipt, OfHeld::Renew, Arg(None)),
-        };
-        match answer.map(Bound::cast_into::<LimitInfo>) {
-            Ok(Ok(info)) => Self::renewed(this, Some(&info)).map(|()| None),
-            Ok(Err(other)) => Ok(Some(other.into_inner())),
-            Err(error) => {
-                Self::renewed(this, None)?;
-                if error.is_instance_of::<TidegateError>(py) { Ok(None) } else { Err(error) }
-            }
-        }
-    }
-
-    /// Renews, while this lock is not free.
-    pub(super) fn renew_under(this: &Bound<'_, Self>, lock: &Bound<'_, PyAny>) -> PyResult<()> {
-        let before = this.get().state().renewing.replace(lock.clone().unbind());
-        let renewed = Self::renew(this);
-        let lock = this.get().state().renewing.take();
-        drop((before, lock));
-        renewed.map(drop)
-    }
-
-    /// The answer that has the receipt, where it is to be renewed.
-    fn begin_renewal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, LimitInfo>>> {
-        let mut state = self.state();
-        state.began = ffi::now();
-        let is_over = state.is_over;
-        let Some(taken) = state.taken.as_mut().filter(|taken| taken.forks == forks()) else { return Ok(None) };
-        taken.place = None;
-        if is_over { Ok(None) } else { Ok(Some(taken.receipt(py)?.into_bound(py))) }
-    }
-
-    fn renewed(this: &Bound<'_, Self>, info: Option<&Bound<'_, LimitInfo>>) -> PyResult<()> {
-        let py = this.py();
-        let mut state = this.get().state();
-        let State { taken: Some(taken), began, is_over, is_lost, lost_event, .. } = &mut *state else { return Ok(()) };
-        let degraded = taken.answer().info.degraded;
-        let renewal = taken.term.renew(info.map(|info| &info.get().info), degraded, *began);
-        let mut before = None;
-        if let (Renewal::Done(_), Some(info)) = (renewal, info) {
-            before = taken.renewed.replace(info.clone().unbind());
-        }
-        let (mut event, mut renewals) = (None, None);
-        match renewal {
-            _ if *is_over => {}
-            Renewal::Done(next) | Renewal::Failed(next) => {
-                let (place, is_first) = taken.renewals.get().insert(next, this.clone().into_any().unbind());
-                taken.place = Some(place);
-                renewals = is_first.then(|| (taken.renewals.clone_ref(py), next));
-            }
-            Renewal::Lost => {
-                *is_lost = true;
-                event = lost_event.as_ref().map(|event| event.clone_ref(py));
-            }
-        }
-        drop(state);
-        drop(before);
-        if let Some((renewals, next)) = renewals {
-            renewals.get().wake(py, next)?;
-        }
-        event.map_or(Ok(()), |event| event.call_method0(py, intern!(py, "set")).map(drop))
     }
 
     /// Renews no more. What `end` makes of it, once; nothing in a forked child, whose parent has the units.
@@ -403,7 +336,7 @@ impl Hold {
     }
 
     /// No code of Python's runs under this lock: see [`Renewals`].
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,6 +12,7 @@ mod held;
 mod hold;
 mod read;
 mod receipts;
+mod renewing;
 mod state;
 mod taken;
 mod upkeep;
