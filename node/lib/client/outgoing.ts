@@ -89,8 +89,8 @@ export class Outgoing {
     const { key, cost = 1, name = 'outgoing', maxWaitMs } = options
     if (key !== undefined && typeof key !== 'function') throw wrongType('', 'key', 'must be a function', key)
     if (typeof name !== 'string') throw wrongType('', 'name', 'must be a string', name)
-    this.#limiter = limiterOption(options['limiter'])
-    this.#limits = limitsOf(name, options['limits'])
+    this.#limiter = limiterOption(options.limiter)
+    this.#limits = limitsOf(name, options.limits)
     this.#key = key as Of<string> | undefined
     this.#cost = cost as number | Of<number>
     this.#maxWaitMs = maxWaitMs as number | undefined
