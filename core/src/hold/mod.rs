@@ -143,16 +143,17 @@ impl Limiter {
     /// None where the call neither waits nor can be given up meanwhile.
     fn start_hold(&self, checks: &[Check<'_>], max_wait: Duration) -> Result<Option<Acquire>, Error> {
         may_hold(checks)?;
-        Ok(match (max_wait.is_zero(), self.is_remote()) {
-            (false, _) => Some(self.start_acquire(checks, max_wait)),
-            (true, true) => Some(self.start_acquire(checks, max_wait).at_once()),
-            (true, false) => None,
-        })
+        if max_wait.is_zero() && !self.is_remote() {
+            return Ok(None);
+        }
+        let acquire = self.start_acquire(checks, max_wait);
+        Ok(Some(if max_wait.is_zero() { acquire.at_once() } else { acquire }))
     }
 
+    /// One decision. The lease counts by this process's clock, which is not that of memory that processes share.
     fn hold_here(&self, checks: &[Check<'_>]) -> Result<Hold, HoldError> {
+        let began = clock::now();
         let info = self.decide_sync(checks, Call::Limit)?;
-        let began = info.at;
         self.held(checks, info, began)
     }
 

@@ -1,4 +1,4 @@
-//! Calls of a limiter whose metrics or top actors are read.
+//! Calls of a limiter, counted where its metrics or top actors are read, and those whose answers are read in place.
 
 #[cfg(feature = "remote")]
 use super::meter::count;
