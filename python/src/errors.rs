@@ -5,24 +5,26 @@ use pyo3::prelude::*;
 
 use crate::signals;
 
-// Defined in Python, so that type checkers and `pickle` see an ordinary class.
-pyo3::import_exception!(tidegate._hold, BlockedError);
-pyo3::import_exception!(tidegate._errors, ClosedError);
-pyo3::import_exception!(tidegate._errors, ConfigurationError);
-pyo3::import_exception!(tidegate._errors, LimitError);
-pyo3::import_exception!(tidegate._errors, LimitsError);
-pyo3::import_exception!(tidegate._errors, StoreError);
-pyo3::import_exception!(tidegate._errors, TidegateError);
+/// Exceptions that are defined in Python, so that type checkers and `pickle` see an ordinary class.
+macro_rules! exceptions {
+    ($($module:ident.$name:ident,)+) => {
+        $(pyo3::import_exception!(tidegate.$module, $name);)+
 
-/// Imports each class; see [`once`](crate::once).
-pub(crate) fn imported(py: Python<'_>) {
-    BlockedError::type_object(py);
-    ClosedError::type_object(py);
-    ConfigurationError::type_object(py);
-    LimitError::type_object(py);
-    LimitsError::type_object(py);
-    StoreError::type_object(py);
-    TidegateError::type_object(py);
+        /// Imports each class; see [`once`](crate::once).
+        pub(crate) fn imported(py: Python<'_>) {
+            $($name::type_object(py);)+
+        }
+    };
+}
+
+exceptions! {
+    _hold.BlockedError,
+    _errors.ClosedError,
+    _errors.ConfigurationError,
+    _errors.LimitError,
+    _errors.LimitsError,
+    _errors.StoreError,
+    _errors.TidegateError,
 }
 
 /// The exception for a bad argument, named as a parameter of Python's: `drip_rate`.

@@ -3,6 +3,7 @@
 //! The cells and the names of `PyO3` leave the interpreter's lock to others while a value is made. If one of those forks,
 //! its child waits for ever for a thread that it does not have.
 
+use std::convert::Infallible;
 use std::sync::OnceLock;
 
 use pyo3::prelude::*;
@@ -18,7 +19,7 @@ impl<T> Once<T> {
     }
 
     #[inline]
-    pub(crate) fn get_or_try_init(&self, make: impl FnOnce() -> PyResult<T>) -> PyResult<&T> {
+    pub(crate) fn get_or_try_init<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         match self.0.get() {
             Some(value) => Ok(value),
             None => self.init(make),
@@ -26,7 +27,7 @@ impl<T> Once<T> {
     }
 
     #[cold]
-    fn init(&self, make: impl FnOnce() -> PyResult<T>) -> PyResult<&T> {
+    fn init<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         let value = make()?;
         // No code of Python's runs here, so no other thread can fork meanwhile.
         Ok(self.0.get_or_init(|| value))
@@ -36,7 +37,8 @@ impl<T> Once<T> {
 impl Once<Py<PyAny>> {
     /// The attribute of this module under this name.
     pub(crate) fn import<'py>(&self, py: Python<'py>, module: &str, name: &str) -> PyResult<&Bound<'py, PyAny>> {
-        Ok(self.get_or_try_init(|| Ok(py.import(module)?.getattr(name)?.unbind()))?.bind(py))
+        let attribute = self.get_or_try_init(|| PyResult::Ok(py.import(module)?.getattr(name)?.unbind()))?;
+        Ok(attribute.bind(py))
     }
 }
 
@@ -51,16 +53,8 @@ impl Name {
 
     #[inline]
     pub(crate) fn get<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match self.1.0.get() {
-            Some(name) => name.bind(py),
-            None => self.init(py),
-        }
-    }
-
-    #[cold]
-    fn init<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        let made = PyString::intern(py, self.0).unbind();
-        self.1.0.get_or_init(|| made).bind(py)
+        let Ok(name) = self.1.get_or_try_init(|| Ok::<_, Infallible>(PyString::intern(py, self.0).unbind()));
+        name.bind(py)
     }
 }
 

@@ -9,6 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyFloat;
 use tidegate::{Micros, ffi};
 
+use crate::once::intern;
+
 /// Calls that are due at some time, and whoever makes them: a thread, or an event loop.
 ///
 /// Most are taken back before they are due, so to add one and to take it back costs next to nothing: nobody is woken
@@ -70,7 +72,7 @@ impl Renewals {
     fn run(&self, py: Python<'_>) -> Option<f64> {
         let now = ffi::now();
         while let Some(what) = self.take(now) {
-            if let Err(error) = what.call_method0(py, crate::once::intern!(py, "_due")) {
+            if let Err(error) = what.call_method0(py, intern!(py, "_due")) {
                 error.write_unraisable(py, Some(what.bind(py)));
             }
         }

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
-use crate::once::Once;
+use crate::once::{Once, intern};
 
 thread_local! {
     /// This thread waits, and is the one that handles signals.
@@ -47,5 +47,5 @@ fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     static GET_IDENT: Once<Py<PyAny>> = Once::new();
     let main_thread = MAIN_THREAD.import(py, "threading", "main_thread")?.call0()?;
     let this = GET_IDENT.import(py, "threading", "get_ident")?.call0()?;
-    main_thread.getattr(crate::once::intern!(py, "ident"))?.eq(this)
+    main_thread.getattr(intern!(py, "ident"))?.eq(this)
 }
