@@ -69,6 +69,15 @@ impl Checks {
         }
     }
 
+    /// The limit of the only check, if that is enforced.
+    #[inline]
+    pub(crate) fn enforced_one(&self) -> Option<&tidegate::Limit> {
+        match self {
+            Self::One(check) if !check.observed => Some(&check.limit.get().0),
+            _ => None,
+        }
+    }
+
     /// The same checks, of which each takes as much of its cost as there is room for, and no less than this.
     pub(crate) fn at_least(mut self, units: u64) -> Self {
         match &mut self {

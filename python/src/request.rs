@@ -99,6 +99,12 @@ impl Request {
         })
     }
 
+    /// It charges at this instant, and is answered by that.
+    #[inline]
+    pub(crate) fn is_usual(&self) -> bool {
+        matches!((&self.purpose, self.call, self.now), (Purpose::Answer, Call::Limit, None))
+    }
+
     /// Opens a receipt again whose settlement certainly did not happen. For every reply, awaited or not.
     pub(crate) fn note(&self, reply: &Reply) {
         if let (Purpose::Settlement(settlement), Err(error)) = (&self.purpose, reply)

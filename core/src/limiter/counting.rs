@@ -1,7 +1,7 @@
 //! Calls of a limiter, counted where its metrics or top actors are read, and those whose answers are read in place.
 
 #[cfg(feature = "remote")]
-use super::meter::count;
+use super::meter::{count, is_near};
 #[cfg(feature = "remote")]
 use super::metering::Underway;
 use super::{Limiter, Store};
@@ -10,6 +10,8 @@ use crate::check::Check;
 use crate::decision::Call;
 use crate::info::LimitInfo;
 use crate::limit::Limit;
+#[cfg(feature = "remote")]
+use crate::tally::Fate;
 use crate::time::Micros;
 
 impl Limiter {
@@ -58,7 +60,7 @@ impl Limiter {
         #[cfg(feature = "remote")]
         if let Some(tally) = self.meter.get().and_then(|meter| meter.of_limit(limit)) {
             let answer = self.limit_uncounted(limit, actor, cost, factor, now);
-            count(tally, &answer);
+            count(tally, answer.as_ref());
             return answer;
         }
         self.decide_metered(&[Check::new(limit, actor).cost(cost).factor(factor)], Call::Limit, now)
@@ -91,7 +93,7 @@ impl Limiter {
         #[cfg(feature = "remote")]
         if let Some(tally) = self.meter.get().and_then(|meter| meter.of_limit(limit)) {
             let answer = self.limit_uncounted(limit, actor, 1, 1.0, None);
-            count(tally, &answer);
+            count(tally, answer.as_ref());
             return answer.as_ref().map(answered).map_err(Clone::clone);
         }
         self.decide_metered(&[Check::new(limit, actor)], Call::Limit, None).as_ref().map(answered).map_err(Clone::clone)
@@ -123,6 +125,30 @@ impl Limiter {
         }
     }
 
+    /// See `ffi::decide_uncounted`.
+    #[expect(clippy::inline_always, reason = "as decide_on")]
+    #[inline(always)]
+    pub(crate) fn decide_one_uncounted(&self, checks: &[Check<'_>]) -> Result<LimitInfo, Error> {
+        match checks {
+            [check] if check.is_plain() => {
+                self.limit_uncounted(check.limit, check.actor, check.cost, check.factor, None)
+            }
+            _ => self.decide_uncounted(checks, Call::Limit, None),
+        }
+    }
+
+    /// See `ffi::count_one`.
+    #[expect(clippy::inline_always, reason = "see there")]
+    #[inline(always)]
+    #[cfg(feature = "remote")]
+    pub(crate) fn count_limit(&self, limit: &Limit, blocked: bool, remaining: u64, quota: u64) -> bool {
+        let tally = self.meter.get().and_then(|meter| meter.of_limit(limit));
+        if let Some(tally) = tally {
+            tally.decided(Fate::new(blocked, is_near(remaining, quota)));
+        }
+        tally.is_some()
+    }
+
     /// A call where calls are counted.
     #[cold]
     #[inline(never)]
@@ -133,7 +159,7 @@ impl Limiter {
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
         let answer = self.decide_uncounted(checks, call, now);
-        self.count(checks, call, &answer);
+        self.count(checks, call, answer.as_ref());
         answer
     }
 
@@ -145,7 +171,7 @@ impl Limiter {
     /// True if calls are counted by limit or by actor.
     #[inline]
     #[cfg(feature = "remote")]
-    pub(super) fn is_metered(&self) -> bool {
+    pub(crate) fn is_metered(&self) -> bool {
         self.meter.get().is_some()
     }
 
@@ -159,7 +185,7 @@ impl Limiter {
     /// Counts a call that was answered.
     #[inline]
     #[cfg(feature = "remote")]
-    pub(super) fn count(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
+    pub(crate) fn count(&self, checks: &[Check<'_>], call: Call, answer: Result<&LimitInfo, &Error>) {
         if let Some(meter) = self.meter.get() {
             meter.count(checks, call, answer);
         }
@@ -167,7 +193,7 @@ impl Limiter {
 
     #[cfg(not(feature = "remote"))]
     #[expect(clippy::unused_self, reason = "as where there are metrics to read")]
-    pub(super) const fn count(&self, _: &[Check<'_>], _: Call, _: &Result<LimitInfo, Error>) {}
+    pub(crate) const fn count(&self, _: &[Check<'_>], _: Call, _: Result<&LimitInfo, &Error>) {}
 
     /// A call under way, where it is to be counted.
     #[cfg(feature = "remote")]

@@ -56,7 +56,7 @@ impl Underway {
     pub(super) fn ended(&self, answer: &Result<LimitInfo, Error>) {
         if let Some(meter) = self.meter.get() {
             let checks: Vec<_> = self.checks.iter().map(OwnedCheck::check).collect();
-            meter.count(&checks, self.call, answer);
+            meter.count(&checks, self.call, answer.as_ref());
         }
     }
 }

@@ -271,7 +271,7 @@ impl Limiter {
             #[cfg(all(feature = "shm", target_os = "linux"))]
             Store::Shared(shared) => shared.decide_on(checks, call, now),
         };
-        self.count(checks, call, &answer);
+        self.count(checks, call, answer.as_ref());
         answer
     }
 
@@ -313,7 +313,7 @@ impl Limiter {
             done(answer)
         };
         match now.map_or(Ok(()), |now| check_now(checks, now)) {
-            Ok(()) => remote.hold(checks, call, now, done).inspect(|answer| self.count(checks, call, answer)),
+            Ok(()) => remote.hold(checks, call, now, done).inspect(|answer| self.count(checks, call, answer.as_ref())),
             Err(error) => Ok(Err(error.into())),
         }
     }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use tidegate::acquire::Acquire;
-use tidegate::{Call, Check, Micros};
+use tidegate::{Call, Check, Micros, ffi};
 
 use super::caller::Taking;
 use super::state::Limiter;
 use super::verbs::Caller;
 use crate::aio::AcquireHandle;
+use crate::check::Checks;
 use crate::errors::{call_error, closed};
 use crate::hub::Hub;
 use crate::info::LimitInfo;
@@ -35,6 +36,7 @@ impl Caller for Limiter {
     fn call<'py>(&self, py: Python<'py>, request: Request) -> PyResult<Bound<'py, PyAny>> {
         // A reply is taken apart where it is made: one that is moved first takes a fifth of the call.
         match self.in_memory()? {
+            Some(engine) if request.is_usual() => limit_here(py, engine, request),
             Some(engine) => {
                 let reply = request.with(py, |checks, call, now| decide(engine, checks, call, now));
                 request.complete(py, reply)
@@ -117,6 +119,41 @@ impl Limiter {
             error.write_unraisable(py, None);
         }
     }
+}
+
+/// The usual call in memory. It is counted by the numbers of its answer, because one that a function may look at is moved
+/// first: counts then cost 8 ns in place of 2.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the way of nearly every call")]
+fn limit_here<'py>(py: Python<'py>, engine: &tidegate::Limiter, request: Request) -> PyResult<Bound<'py, PyAny>> {
+    let Request { owner, call, checks, .. } = request;
+    match checks.with(py, |checks| ffi::decide_uncounted(engine, checks)) {
+        Ok(info) => {
+            if ffi::is_counted(engine) {
+                let (is_blocked, remaining, quota) = (info.blocked, info.remaining, info.quota);
+                let limit = checks.enforced_one();
+                if !limit.is_some_and(|limit| ffi::count_one(engine, limit, is_blocked, remaining, quota)) {
+                    count(py, engine, &checks, info.clone());
+                }
+            }
+            Ok(LimitInfo::object(py, Receipt::new(owner, call, checks), info)?.into_any())
+        }
+        Err(error) => Err(failed(py, engine, &checks, error)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[expect(clippy::needless_pass_by_value, reason = "so that this one alone is moved")]
+fn count(py: Python<'_>, engine: &tidegate::Limiter, checks: &Checks, info: tidegate::LimitInfo) {
+    checks.with(py, |checks| ffi::count_answer(engine, checks, Ok(&info)));
+}
+
+#[cold]
+#[inline(never)]
+fn failed(py: Python<'_>, engine: &tidegate::Limiter, checks: &Checks, error: tidegate::Error) -> PyErr {
+    checks.with(py, |checks| ffi::count_answer(engine, checks, Err(&error)));
+    call_error(error)
 }
 
 /// Takes in memory what a hold holds.

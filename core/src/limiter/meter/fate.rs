@@ -13,17 +13,17 @@ pub(super) struct Outcome<'a, 'b> {
 
 /// Counts a call of one limit.
 #[inline]
-pub(in crate::limiter) fn count(tally: &Tally, answer: &Result<LimitInfo, Error>) {
+pub(in crate::limiter) fn count(tally: &Tally, answer: Result<&LimitInfo, &Error>) {
     match answer {
-        Ok(info) => tally.decided(Fate::new(info.blocked, is_near(info))),
+        Ok(info) => tally.decided(Fate::new(info.blocked, is_near(info.remaining, info.quota))),
         Err(_) => tally.failed.add(1),
     }
 }
 
 /// It left less than a fifth of its limit, if it was admitted. Where nothing is limited, both numbers are 2^53 - 1.
 #[inline]
-fn is_near(answer: &LimitInfo) -> bool {
-    answer.remaining.wrapping_mul(5) < answer.quota
+pub(in crate::limiter) fn is_near(remaining: u64, quota: u64) -> bool {
+    remaining.wrapping_mul(5) < quota
 }
 
 /// The outcome of each check of a call with this answer.
@@ -37,7 +37,7 @@ pub(super) fn of_each<'a, 'b>(
         let (mut known, mut blocked, mut near) = (false, false, false);
         while let Some(answer) = answers.next_if(|answer| answer.check_index() == index) {
             (known, blocked) = (true, blocked | answer.blocked);
-            near |= is_near(answer);
+            near |= is_near(answer.remaining, answer.quota);
         }
         let is_denied = if known { blocked } else { info.blocked && !check.observed };
         Outcome { check, fate: Fate::new(is_denied, near) }

@@ -11,8 +11,8 @@ use arc_swap::ArcSwapOption;
 
 use self::actors::Actors;
 pub use self::actors::{Top, TopActor};
-pub(super) use self::fate::count;
 use self::fate::{Outcome, of_each};
+pub(super) use self::fate::{count, is_near};
 use crate::Error;
 use crate::check::Check;
 use crate::decision::Call;
@@ -66,9 +66,9 @@ impl Meter {
     }
 
     /// Counts a call that was answered. The tries of an `acquire` are not counted, but its [turn](Self::turn) is.
-    pub(super) fn count(&self, checks: &[Check<'_>], call: Call, answer: &Result<LimitInfo, Error>) {
+    pub(super) fn count(&self, checks: &[Check<'_>], call: Call, answer: Result<&LimitInfo, &Error>) {
         match call {
-            Call::Limit => self.decided(checks, answer.as_ref()),
+            Call::Limit => self.decided(checks, answer),
             Call::Charge if answer.is_ok() => self.charged(checks),
             Call::Refund | Call::Undo { .. } | Call::UndoDegraded { .. } if answer.is_ok() && self.counts_limits() => {
                 for check in checks.iter().filter(|check| check.holds() && !check.observed) {
