@@ -12,12 +12,14 @@ WORKERS_VENV := .venv-workers
 PYTHON_3_12 ?= $(firstword $(foreach version,3.14 3.13 3.12,$(shell \
 	python$(version) -c 'import sys; print(sys.executable)' 2>/dev/null)) python3)
 RESULTS := bench/results
-# How the bindings are built: `quick` for tests, `demo` for the demo, `dist` for figures, as packages are.
-PROFILE ?= quick
+# How the bindings are built: `dev` for tests and the demo, `dist` for figures, as packages are.
+PROFILE ?= dev
 HOST = $(shell rustc --print host-tuple)
 # How they are linked: `native`, or by `zig` as packages are, against an old C library. Tests run over what is shipped.
 LINK ?= native
 TESTED = $(if $(filter %-linux-gnu,$(HOST)),zig,native)
+# Tests make many calls, and some look at a clock; the demo waits for nothing but the compiler.
+OPTIMISED = $(if $(filter dev,$(PROFILE)),CARGO_PROFILE_DEV_OPT_LEVEL=1)
 LINKED = $(if $(filter zig,$(LINK)),$(BIN)/python tools/dist/zig.py)
 WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
@@ -46,23 +48,26 @@ bench bench-redis bench-outbound bench-web bench-workers soak scoreboard: LINK =
 # bindings are compiled from the same libraries.
 define wheel
 rm -rf python/tidegate/_tidegate*.so $(2)
-$(LINKED) $(1)/maturin build --quiet --profile $(PROFILE) --target $(HOST) --features beside-node \
+$(OPTIMISED) $(LINKED) $(1)/maturin build --quiet --profile $(PROFILE) --target $(HOST) --features together \
 	--interpreter $(1)/python --compatibility linux --auditwheel skip --out $(2)
 $(1)/pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(2)/*.whl
 endef
 
+# Its tool looks for what `dev` makes in a folder of that name, and finds it unless it is told so.
+addon = $(OPTIMISED) $(LINKED) npm run --silent addon -- $(if $(filter dev,$(PROFILE)),,--profile $(PROFILE)) --features together
+
 build: setup ## The Python package into the virtual environment, the Node package into node/dist
 	$(call wheel,$(BIN),target/wheels)
-	$(LINKED) npm run --silent addon -- --profile $(PROFILE) --features beside-python
+	$(addon)
 	npm run --silent build:lib
 
 generate: ## Code of the bindings that follows from the definitions and from the Python stub
 	cargo run --quiet -p tidegate-generate
 
 # With few tools, and all of it at once: what is installed comes while the bindings are compiled.
-demo: PROFILE := demo
+demo demo-python demo-node: OPTIMISED =
 demo: ## One FastAPI and one Express app, the same burst to both, their answers side by side
-	$(MAKE) --no-print-directory --jobs=4 PROFILE=$(PROFILE) demo-python demo-node
+	$(MAKE) --no-print-directory --jobs=4 demo-python demo-node
 	$(DEMO_VENV)/bin/python examples/demo/run.py
 
 $(DEMO_VENV)/.ready: examples/demo/requirements.txt
@@ -74,7 +79,7 @@ demo-python: $(DEMO_VENV)/.ready
 	$(call wheel,$(DEMO_VENV)/bin,target/demo-wheels)
 
 demo-node: node_modules/.ready
-	npm run --silent addon -- --profile $(PROFILE) --features beside-python
+	$(addon)
 	npm run --silent build:lib
 	npm install --prefix examples/demo --no-package-lock --no-audit --no-fund --silent
 
@@ -123,17 +128,17 @@ audit: ## Known vulnerabilities, licences, bans and sources of what is built in
 redis-server:
 	@{ command -v redis-server && command -v redis-cli && command -v ip; } >/dev/null || bash tests/install-redis.sh
 
-# With the generator, whose test compares what it writes with what is committed.
-CHECKED := -p tidegate -p tidegate-generate --all-features
+# With the generator, whose test compares what it writes with what is committed. Compiled and linked like the bindings.
+CHECKED = -p tidegate -p tidegate-generate --all-features --target $(HOST)
 
 compiled: ## The tests of the engine, without a run
-	$(AFTER) cargo test $(CHECKED) --no-run --quiet
+	$(AFTER) $(LINKED) cargo test $(CHECKED) --no-run --quiet
 
 # Tests over servers that look at no clock wait for most of the time, so three run at once.
 test-rust: redis-server compiled
-	cargo test $(CHECKED) --lib --bins --test '[!r]*' --test 're[!d]*' --test 'redis_[!s]*'
-	cargo test $(CHECKED) --test redis_servers -- --test-threads=3
-	cargo test $(CHECKED) --doc
+	$(LINKED) cargo test $(CHECKED) --lib --bins --test '[!r]*' --test 're[!d]*' --test 'redis_[!s]*'
+	$(LINKED) cargo test $(CHECKED) --test redis_servers -- --test-threads=3
+	$(LINKED) cargo test $(CHECKED) --doc
 
 # Overflow only wraps without its checks, with which the other run would stop. What a server decides is compiled the same
 # way both times. Without the tests `redis_*`, empty without Redis.
@@ -172,7 +177,7 @@ test-node: build redis-server
 test-readme: build redis-server
 	$(BIN)/pytest $(PARALLEL) --dist load tests/readme
 	$(BIN)/python tools/pictures.py --check
-	for example in login wait http; do cargo run --quiet -p tidegate --all-features --example $$example || exit 1; done
+	for example in login wait http; do $(LINKED) cargo run --quiet -p tidegate --all-features --target $(HOST) --example $$example || exit 1; done
 
 pictures: build ## The pictures of the documentation anew, by the command `tidegate simulate`
 	$(BIN)/python tools/pictures.py

@@ -1,8 +1,13 @@
 //! Arguments as a host language passes them, checked here so that every language refuses the same ones with the same
 //! words; and what a host may do while a thread of its own waits. For the bindings alone: it may change at any time.
 
+mod here;
+
 use std::time::Duration;
 
+#[cfg(feature = "remote")]
+pub use self::here::{count_answer, count_one, is_counted};
+pub use self::here::{decide_uncounted, in_turn, limit_one_sync, limit_two_sync};
 use crate::Error;
 use crate::algorithm::whole;
 use crate::charge::ONE_EACH;
@@ -22,7 +27,7 @@ pub use crate::info::{InfoField, Takes as InfoTakes};
 #[cfg(feature = "remote")]
 pub use crate::interrupt::while_waiting;
 pub use crate::limit::{Bounds, Field, Outline, Takes as FieldTakes};
-use crate::limit::{Kind, Limit, Value};
+use crate::limit::{Kind, Value};
 use crate::limiter::Limiter;
 #[cfg(feature = "redis")]
 pub use crate::limiter::Opened;
@@ -201,75 +206,6 @@ pub fn hold(
     done: impl FnOnce(Result<LimitInfo, Error>) -> Result<(), Result<LimitInfo, Error>> + Send + 'static,
 ) -> Result<Result<LimitInfo, Error>, UnsentCall> {
     limiter.prepare(checks, call, now, done)
-}
-
-/// A limiter of whose calls no two threads make any at the same time, nor of its clones: as under a global lock, or on an
-/// event loop. They are then counted without a look at which thread makes them; where that is not so, counts are lost.
-#[must_use]
-pub fn in_turn(limiter: Limiter) -> Limiter {
-    limiter.in_turn()
-}
-
-/// [`Limiter::decide_sync`] of [`Call::Limit`], which is not counted: where calls [are](is_counted), the host counts it,
-/// with [`count_one`] or else with [`count_answer`].
-///
-/// # Errors
-/// As [`Limiter::decide_sync`].
-#[expect(clippy::inline_always, reason = "as Limiter::decide_sync")]
-#[inline(always)]
-pub fn decide_uncounted(limiter: &Limiter, checks: &[Check<'_>]) -> Result<LimitInfo, Error> {
-    limiter.decide_one_uncounted(checks)
-}
-
-/// True if calls of this limiter are counted.
-#[cfg(feature = "remote")]
-#[must_use]
-#[inline]
-pub fn is_counted(limiter: &Limiter) -> bool {
-    limiter.is_metered()
-}
-
-/// Counts the answer to [`decide_uncounted`].
-#[cfg(feature = "remote")]
-pub fn count_answer(limiter: &Limiter, checks: &[Check<'_>], answer: Result<&LimitInfo, &Error>) {
-    limiter.count(checks, Call::Limit, answer);
-}
-
-/// [`count_answer`] of one enforced check, by the numbers of its answer; false where more of it is counted than those tell.
-#[cfg(feature = "remote")]
-#[expect(clippy::inline_always, reason = "across a call the answer would be moved, for 4 to 8 ns")]
-#[must_use]
-#[inline(always)]
-pub fn count_one(limiter: &Limiter, limit: &Limit, blocked: bool, remaining: u64, quota: u64) -> bool {
-    limiter.count_limit(limit, blocked, remaining, quota)
-}
-
-/// [`Limiter::limit_sync`] for a caller that reads the answer once: `answered` is called with it.
-///
-/// # Errors
-/// As [`Limiter::limit_sync`].
-#[inline]
-pub fn limit_one_sync<T>(
-    limiter: &Limiter,
-    limit: &Limit,
-    actor: &str,
-    answered: impl FnOnce(&LimitInfo) -> T,
-) -> Result<T, Error> {
-    limiter.limit_one_sync(limit, actor, answered)
-}
-
-/// [`Limiter::decide_sync`] of [`Call::Limit`] and two checks, for a caller that reads the answers once: `answered` is
-/// called with the answer to both, and with the answer of each, which that does not hold.
-///
-/// # Errors
-/// As [`Limiter::decide_sync`].
-#[inline]
-pub fn limit_two_sync<T>(
-    limiter: &Limiter,
-    checks: [&Check<'_>; 2],
-    answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
-) -> Result<T, Error> {
-    limiter.limit_two_sync(checks, answered)
 }
 
 /// [`Limiter::explain_checks_sync`] for a host that waits in its own way: `done` gets the explanation, on this thread
