@@ -131,7 +131,7 @@ redis-server:
 # With the generator, whose test compares what it writes with what is committed. Compiled and linked like the bindings.
 CHECKED = -p tidegate -p tidegate-generate --all-features --target $(HOST)
 
-compiled: ## The tests of the engine, without a run
+compiled: $(if $(LINKED),$(VENV)/.ready) ## The tests of the engine, without a run
 	$(AFTER) $(LINKED) cargo test $(CHECKED) --no-run --quiet
 
 # Tests over servers that look at no clock wait for most of the time, so three run at once.
