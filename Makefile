@@ -24,7 +24,7 @@ LINKED = $(if $(filter zig,$(LINK)),$(BIN)/python tools/dist/zig.py)
 WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: chromium docs playground test-docs version dist dist-check help setup build generate demo test lint lint-rust lint-python lint-node test-stubs compiled notices audit redis-server pictures test-rust test-features test-python test-node test-readme test-web test-web-python test-django test-beside test-web-node test-fleet test-packages panics soak soak-shared scoreboard fmt bench bench-redis bench-round-trips bench-outbound bench-web bench-workers clean demo-python demo-node
+.PHONY: chromium docs playground test-docs version dist dist-check help setup build generate demo test lint lint-format lint-rust lint-python lint-node test-stubs compiled notices audit redis-server pictures test-rust test-features test-python test-node test-readme test-web test-web-python test-django test-beside test-web-node test-fleet test-packages panics soak soak-shared scoreboard fmt bench bench-redis bench-round-trips bench-outbound bench-web bench-workers clean demo-python demo-node
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -87,18 +87,23 @@ demo-node: node_modules/.ready
 # bindings goes before what waits for nothing, so that no processor is idle at the end. Then the tests, one suite after the
 # other, because some look at the clock.
 test: LINK := $(TESTED)
+# The linter compiles, so that it need not look through everything, libraries too, once more.
+test: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+test: export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 test: ## Every test and linter of all three languages
 	$(MAKE) --no-print-directory --jobs=4 --output-sync=target LINK=$(LINK) AFTER=nice \
-		build compiled lint $(WEB_PACKAGES)
+		build compiled lint-format lint-python lint-node $(WEB_PACKAGES)
 	$(MAKE) --no-print-directory --old-file=build test-packages test-rust test-python test-readme test-node test-web test-fleet
 
 lint: lint-rust lint-python lint-node ## The linters of all three languages
 
+lint-format:
+	cargo fmt --all --check
+
 # In one run, with every feature of the engine: two would check most libraries twice. Each feature by itself is for
 # `test-features`, and the documentation for `docs`.
-lint-rust:
-	cargo fmt --all --check
-	$(AFTER) cargo clippy --workspace --all-targets --features tidegate/toml,tidegate/tower,tidegate/yaml --quiet -- -D warnings
+lint-rust: lint-format
+	cargo clippy --workspace --all-targets --features tidegate/toml,tidegate/tower,tidegate/yaml --quiet -- -D warnings
 
 lint-python: build test-stubs
 	$(BIN)/ruff check
@@ -128,8 +133,9 @@ audit: ## Known vulnerabilities, licences, bans and sources of what is built in
 redis-server:
 	@{ command -v redis-server && command -v redis-cli && command -v ip; } >/dev/null || bash tests/install-redis.sh
 
-# With the generator, whose test compares what it writes with what is committed. Compiled and linked like the bindings.
-CHECKED = -p tidegate -p tidegate-generate --all-features --target $(HOST)
+# With the generator, whose test compares what it writes with what is committed, and with what has no tests, for the
+# linter. Compiled and linked like the bindings.
+CHECKED = -p tidegate -p tidegate-generate -p tidegate-bench -p tidegate-playground --all-features --target $(HOST)
 
 compiled: $(if $(LINKED),$(VENV)/.ready) ## The tests of the engine, without a run
 	$(AFTER) $(LINKED) cargo test $(CHECKED) --no-run --quiet

@@ -27,7 +27,7 @@ def libraries(edges: str, *selected: str) -> dict[tuple[str, str], set[str]]:
 
 
 def test_a_library_of_the_tests_and_of_both_bindings_is_compiled_once() -> None:
-    """What differs is to be asked for in ``tools/together/Cargo.toml``."""
+    """Features that differ belong into ``tools/together/Cargo.toml``."""
     checked = re.search(r"^CHECKED = (.*) --target", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert checked is not None
     tests = libraries("normal,build,dev", *checked[1].split(" "))
