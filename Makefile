@@ -93,7 +93,7 @@ test: export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 test: ## Every test and linter of all three languages
 	$(MAKE) --no-print-directory --jobs=4 --output-sync=target LINK=$(LINK) AFTER=nice \
 		build compiled lint-format lint-python lint-node $(WEB_PACKAGES)
-	$(MAKE) --no-print-directory --old-file=build test-packages test-rust test-python test-readme test-node test-web test-fleet
+	$(MAKE) --no-print-directory --old-file=build LINK=$(LINK) test-packages test-rust test-python test-readme test-node test-web test-fleet
 
 lint: lint-rust lint-python lint-node ## The linters of all three languages
 
