@@ -99,7 +99,7 @@ test('closing while a call waits leaves the abort to reject as it would', async 
 
 test('a log keeps its line too: in order of arrival, and nobody is let in beside it', async () => {
   const limiter = new Limiter()
-  const log = slidingLog({ key: 'log', max: 2, period: 60 })
+  const log = slidingLog({ key: 'log', max: 2, period: 200 })
   const order = []
   const [infos] = await timed(() =>
     Promise.all(
@@ -114,7 +114,8 @@ test('a log keeps its line too: in order of arrival, and nobody is let in beside
   // There is room for the last two together, so neither waits for the timer of the other.
   assert.deepEqual(order.slice(2).sort(), [2, 3])
   assert.ok(infos.every((info) => !info.blocked))
-  assert.ok(infos[1].waitMs >= 60 && infos[3].waitMs >= infos[1].waitMs, `${infos.map((info) => info.waitMs)}`)
+  // Less than the period by the time that passed between the first call and the second.
+  assert.ok(infos[1].waitMs > 0 && infos[3].waitMs >= infos[1].waitMs, `${infos.map((info) => info.waitMs)}`)
 })
 
 test('leaving the line lets the next one go ahead, and was never charged', async () => {
