@@ -53,6 +53,10 @@ pub(crate) fn open(
         fields.push((name, read(option, given.as_ref().unwrap_or(&object))?));
     }
     let in_memory = address == "memory://";
+    if !in_memory {
+        // It begins to connect when it is made, and what a server says at first is told once.
+        log_queue::ensure_started(py)?;
+    }
     let opened = ffi::open(Dialect::Python, &address, fields, move |event| {
         if in_memory { log_queue::log(event) } else { log_queue::push(event) }
     })
@@ -61,7 +65,6 @@ pub(crate) fn open(
         let limiter = if has_global_lock(py)? { ffi::in_turn(opened.limiter) } else { opened.limiter };
         return Ok((limiter, None));
     }
-    log_queue::ensure_started(py)?;
     let options = options.map(PyDictMethods::copy).transpose()?.map(Bound::unbind);
     has_secret |= opened.url_has_secret && from_function.is_none();
     Ok((opened.limiter, Some(PickleArguments { url: url.unbind(), options, has_secret })))
