@@ -68,7 +68,7 @@ for (const workMs of [0, 0.02]) {
     const most = Math.max(...between)
     t.diagnostic(`${done} calls, ${between.length} beats, ${most} calls between two of them at most`)
     assert.equal(limiter.stats().degraded, 0)
-    assert.ok(between.length > 20, `${between.length} beats`)
+    assert.ok(between.length > 3, `${between.length} beats`)
     // As many as are in flight go on together, while the loop wakes up for the beat, and while that waits for its turn.
     assert.ok(most <= 4 * IN_FLIGHT, `${most} calls`)
   })
