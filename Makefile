@@ -84,8 +84,8 @@ demo-node: node_modules/.ready
 	npm install --prefix examples/demo --no-package-lock --no-audit --no-fund --silent
 
 # First what only needs processors, all of it at once: a binding is linked by one thread, for a minute. What waits for the
-# bindings goes before what waits for nothing, so that no processor is idle at the end. Then the tests, one suite after the
-# other, because some look at the clock.
+# bindings goes before what waits for nothing, so that no processor is idle at the end. Then the tests: two suites at a
+# time, but for what looks at a clock, which comes after the others and alone.
 test: LINK := $(TESTED)
 # The linter compiles, so that it need not look through everything, libraries too, once more.
 test: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
@@ -93,7 +93,10 @@ test: export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 test: ## Every test and linter of all three languages
 	$(MAKE) --no-print-directory --jobs=4 --output-sync=target LINK=$(LINK) AFTER=nice \
 		build compiled lint-format lint-python lint-node $(WEB_PACKAGES)
-	$(MAKE) --no-print-directory --old-file=build LINK=$(LINK) test-packages test-rust test-python test-readme test-node test-web test-fleet
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target --old-file=build --old-file=compiled LINK=$(LINK) \
+		test-servers test-engine untimed-python test-web-python test-web-node untimed-node test-readme untimed-fleet test-packages
+	$(MAKE) --no-print-directory --old-file=build --old-file=compiled LINK=$(LINK) \
+		timed-rust timed-python timed-node timed-fleet
 
 lint: lint-rust lint-python lint-node ## The linters of all three languages
 
@@ -140,11 +143,22 @@ CHECKED = -p tidegate -p tidegate-generate -p tidegate-bench -p tidegate-playgro
 compiled: $(if $(LINKED),$(VENV)/.ready) ## The tests of the engine, without a run
 	$(AFTER) $(LINKED) cargo test $(CHECKED) --no-run --quiet
 
-# Tests over servers that look at no clock wait for most of the time, so three run at once.
-test-rust: redis-server compiled
-	$(LINKED) cargo test $(CHECKED) --lib --bins --test '[!r]*' --test 're[!d]*' --test 'redis_[!s]*'
-	$(LINKED) cargo test $(CHECKED) --test redis_servers -- --test-threads=3
-	$(LINKED) cargo test $(CHECKED) --doc
+test-rust: test-engine test-servers timed-rust
+
+# What is run beside another suite, and does not share the jobs of make.
+APART := env -u MAKEFLAGS -u MFLAGS
+cargo-test = $(APART) $(LINKED) cargo test $(CHECKED)
+
+test-engine: redis-server compiled
+	$(cargo-test) --lib --bins --test '[!r]*' --test 're[!d]*'
+	$(cargo-test) --doc
+
+# They wait for most of the time, so three run at once.
+test-servers: redis-server compiled
+	$(cargo-test) --test redis_servers -- --test-threads=3
+
+timed-rust: redis-server compiled
+	$(cargo-test) --test 'redis_[!s]*'
 
 # Overflow only wraps without its checks, with which the other run would stop. What a server decides is compiled the same
 # way both times. Without the tests `redis_*`, empty without Redis.
@@ -170,20 +184,26 @@ test-features: redis-server ## Each feature of the crate by itself, arithmetic t
 	cargo clippy $(EXAMPLES) --all-targets --quiet -- -D warnings
 	cargo test $(EXAMPLES) --quiet
 
-# Three at a time, because many wait, but for tests that look at a clock: those come after the others, one by one.
-PARALLEL := --numprocesses 3 --dist loadfile
+# Two at a time, because many wait, but for tests that look at a clock: those come after the others, one by one.
+PARALLEL := --numprocesses 2 --dist loadfile
 
-test-python: build redis-server
+test-python: untimed-python timed-python
+
+untimed-python: build redis-server
 	$(BIN)/pytest $(PARALLEL) --no-loadscope-reorder -m "not clock"
+
+timed-python: build redis-server
 	$(BIN)/pytest -m clock
 
-test-node: build redis-server
-	npm test --silent
+test-node: untimed-node timed-node
+
+untimed-node timed-node: build redis-server
+	npm run --silent test:$(@:-node=)
 
 test-readme: build redis-server
 	$(BIN)/pytest $(PARALLEL) --dist load tests/readme
 	$(BIN)/python tools/pictures.py --check
-	for example in login wait http; do $(LINKED) cargo run --quiet -p tidegate --all-features --target $(HOST) --example $$example || exit 1; done
+	for example in login wait http; do $(APART) $(LINKED) cargo run --quiet -p tidegate --all-features --target $(HOST) --example $$example || exit 1; done
 
 pictures: build ## The pictures of the documentation anew, by the command `tidegate simulate`
 	$(BIN)/python tools/pictures.py
@@ -236,12 +256,17 @@ chromium: redis-server
 test-docs: docs chromium ## The documentation as a site, in a browser
 	node --test tests/site/*.test.mjs
 
-test-fleet: build redis-server
-	$(BIN)/pytest tests/fleet
+test-fleet: untimed-fleet timed-fleet
+
+untimed-fleet: build redis-server
+	$(BIN)/pytest -m "not clock" tests/fleet
+
+timed-fleet: build redis-server
+	$(BIN)/pytest -m clock tests/fleet
 
 # Exits, forks and threads, which the linker can spoil: over installed tarballs. The wheel is installed for every test.
 test-packages: build redis-server
-	$(BIN)/python tools/dist/trial.py
+	$(APART) $(BIN)/python tools/dist/trial.py
 
 # Tools of their own, which nothing else needs.
 $(DIST_VENV)/.ready: tools/dist/requirements.txt

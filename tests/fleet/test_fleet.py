@@ -15,6 +15,8 @@ import pytest
 from clock import Clock
 from server import RedisServer
 
+pytestmark = pytest.mark.clock
+
 HERE = Path(__file__).parent
 CONCURRENCY, SECONDS = 64, 5.0
 # What worker.py and worker.mjs share: 100 at once, and one more every 10 ms.

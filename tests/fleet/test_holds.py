@@ -16,6 +16,8 @@ import pytest
 from server import RedisServer
 from tidegate import AsyncLimiter, Concurrency, Limiter
 
+pytestmark = pytest.mark.clock
+
 HERE = Path(__file__).parent
 UNDER_WAY, SECONDS = 64, 10.0
 # What holds.py and holds.mjs share.

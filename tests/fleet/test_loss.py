@@ -12,6 +12,8 @@ import pytest
 from steady_fleet import COMMANDS, DEADLINE, SLACK, Worker
 from wire import Wire, why_not
 
+pytestmark = pytest.mark.clock
+
 LOSS, WELL, LOSSY, SETTLED = 0.3, 1.0, 5.0, 2.0
 PORT = 6379
 

@@ -10,6 +10,8 @@ import pytest
 from server import RedisServer
 from steady_fleet import COMMANDS, DEADLINE, SLACK, Worker
 
+pytestmark = pytest.mark.clock
+
 WELL, AWAY, SETTLED = 1.5, 5.0, 2.0
 SIZE = 100
 HOUR_MS = 3_600_000

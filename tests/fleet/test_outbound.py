@@ -16,6 +16,8 @@ from outbound import limit_of, run
 
 from server import RedisServer
 
+pytestmark = pytest.mark.clock
+
 COUNT, PERIOD, SECONDS = 100, 1.0, 5.0
 
 
