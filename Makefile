@@ -48,13 +48,14 @@ bench bench-redis bench-outbound bench-web bench-workers soak scoreboard: LINK =
 # bindings are compiled from the same libraries.
 define wheel
 rm -rf python/tidegate/_tidegate*.so $(2)
-$(OPTIMISED) $(LINKED) $(1)/maturin build --quiet --profile $(PROFILE) --target $(HOST) --features together \
+$(OPTIMISED) $(LINKED) $(1)/maturin build --quiet --profile $(PROFILE) --target $(HOST) --features together $(QUICKER) \
 	--interpreter $(1)/python --compatibility linux --auditwheel skip --out $(2)
 $(1)/pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(2)/*.whl
 endef
 
 # Its tool looks for what `dev` makes in a folder of that name, and finds it unless it is told so.
-addon = $(OPTIMISED) $(LINKED) npm run --silent addon -- $(if $(filter dev,$(PROFILE)),,--profile $(PROFILE)) --features together
+addon = $(OPTIMISED) $(LINKED) npm run --silent addon -- $(if $(filter dev,$(PROFILE)),,--profile $(PROFILE)) --features together \
+	$(addprefix -- ,$(QUICKER))
 
 build: setup ## The Python package into the virtual environment, the Node package into node/dist
 	$(call wheel,$(BIN),target/wheels)
@@ -66,6 +67,7 @@ generate: ## Code of the bindings that follows from the definitions and from the
 
 # With few tools, and all of it at once: what is installed comes while the bindings are compiled.
 demo demo-python demo-node: OPTIMISED =
+demo demo-python demo-node: QUICKER = --config=$(CURDIR)/examples/demo/cargo.toml
 demo: ## One FastAPI and one Express app, the same burst to both, their answers side by side
 	$(MAKE) --no-print-directory --jobs=4 demo-python demo-node
 	$(DEMO_VENV)/bin/python examples/demo/run.py
