@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import Any
 
 from ..._tidegate import LimitInfo
@@ -58,7 +58,7 @@ class Record(_Record):
         _show(scope, info)
         return info
 
-    async def carry(self, send: Send, message: Message) -> None:
+    def carry(self, send: Send, message: Message) -> Awaitable[None]:
         """Sends a message of the response: with the headers of all limits, and settled before its last byte.
 
         The record does not hold ``send``, because what that belongs to may hold the scope, and so the record.
@@ -73,8 +73,12 @@ class Record(_Record):
             elif self.decisions:
                 message = {**message, "headers": self.with_fields(headers, status)}
         elif self.waits and kind == "http.response.body" and not message.get("more_body", False):
-            # A client that has read the response finds it settled.
-            await self.end(True)
+            return self._settled(send, message)
+        return send(message)
+
+    async def _settled(self, send: Send, message: Message) -> None:
+        """Sends the last message of a response: a client that has read it finds it settled."""
+        await self.end(True)
         await send(message)
 
     def with_fields(self, headers: Iterable[tuple[bytes, bytes]], status: int) -> list[tuple[bytes, bytes]]:
