@@ -86,6 +86,29 @@ def test_a_second_interpreter_is_told_so() -> None:
     assert "subinterpreters" in run.stdout
 
 
+def test_a_store_connects_only_when_somebody_will_hear_what_its_server_says() -> None:
+    script = """
+        import socket, threading
+        import tidegate
+        from tidegate import _log
+
+        listening = socket.create_server(("127.0.0.1", 0))
+        connected = threading.Event()
+        threading.Thread(target=lambda: (listening.accept(), connected.set()), daemon=True).start()
+        start, early = _log.start, []
+
+        def start_late(descriptor):
+            early.append(connected.wait(0.3))
+            start(descriptor)
+
+        _log.start = start_late
+        limiter = tidegate.Limiter(f"redis://127.0.0.1:{listening.getsockname()[1]}")
+        print(early, connected.wait(30))
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    assert run.stdout == "[False] True\n"
+
+
 def test_importing_it_is_cheap() -> None:
     script = "import sys, tidegate; print([name for name in ('asyncio', 'json', 'ssl') if name in sys.modules])"
     run = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
