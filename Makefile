@@ -24,7 +24,7 @@ LINKED = $(if $(filter zig,$(LINK)),$(BIN)/python tools/dist/zig.py)
 WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: chromium docs playground test-docs version dist dist-check help setup build generate demo test lint lint-format lint-rust lint-python lint-node test-stubs compiled notices audit redis-server pictures test-rust test-features test-python test-node test-readme test-web test-web-python test-django test-beside test-web-node test-fleet test-packages panics soak soak-shared scoreboard fmt bench bench-redis bench-round-trips bench-outbound bench-web bench-workers clean demo-python demo-node
+.PHONY: chromium docs playground test-docs version dist dist-check help setup build generate demo test lint lint-format lint-rust lint-python lint-node test-stubs compiled notices audit redis-server pictures test-rust test-engine test-servers timed-rust test-features test-python untimed-python timed-python test-node untimed-node timed-node test-readme test-web test-web-python test-django test-beside test-web-node test-fleet untimed-fleet timed-fleet test-packages panics soak soak-shared scoreboard fmt bench bench-redis bench-round-trips bench-outbound bench-web bench-workers clean demo-python demo-node
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -55,7 +55,7 @@ endef
 
 # Its tool looks for what `dev` makes in a folder of that name, and finds it unless it is told so.
 addon = $(OPTIMISED) $(LINKED) npm run --silent addon -- $(if $(filter dev,$(PROFILE)),,--profile $(PROFILE)) --features together \
-	$(addprefix -- ,$(QUICKER))
+	$(if $(QUICKER),-- $(QUICKER))
 
 build: setup ## The Python package into the virtual environment, the Node package into node/dist
 	$(call wheel,$(BIN),target/wheels)

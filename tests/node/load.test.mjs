@@ -16,20 +16,25 @@ const IN_FLIGHT = 512
 let actors = 0
 const somebody = () => `actor${++actors}`
 
+/** So many call until this instant, each with something to do after every answer. */
+const flood = (limiter, callers, end, afterwards) =>
+  Promise.all(
+    Array.from({ length: callers }, async () => {
+      while (performance.now() < end) {
+        await limiter.limit(limit, somebody())
+        await afterwards()
+      }
+    }),
+  )
+
 test('the event loop goes on while a server hangs', async () => {
   const limiter = new Limiter(server.url)
   await limiter.peek(limit, 'warm')
   server.pause()
   const end = performance.now() + 1500
   const late = []
-  const caller = async () => {
-    while (performance.now() < end) {
-      await limiter.limit(limit, somebody())
-      await sleep(1)
-    }
-  }
   try {
-    const callers = Promise.all(Array.from({ length: 100 }, caller))
+    const callers = flood(limiter, 100, end, () => sleep(1))
     for (let began = performance.now(); began < end; began = performance.now()) {
       await sleep(2)
       late.push(performance.now() - began - 2)
@@ -49,15 +54,11 @@ for (const workMs of [0, 0.02]) {
     await limiter.peek(limit, 'warm')
     const end = performance.now() + 2000
     let done = 0
-    const caller = async () => {
-      while (performance.now() < end) {
-        await limiter.limit(limit, somebody())
-        done++
-        const busy = performance.now() + workMs
-        while (performance.now() < busy);
-      }
-    }
-    const callers = Promise.all(Array.from({ length: IN_FLIGHT }, caller))
+    const callers = flood(limiter, IN_FLIGHT, end, () => {
+      done++
+      const busy = performance.now() + workMs
+      while (performance.now() < busy);
+    })
     const between = []
     while (performance.now() < end) {
       const before = done
