@@ -1,5 +1,5 @@
 from asyncio import Future
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
@@ -1615,9 +1615,13 @@ class _Gate:
         """The same, by the scope that an ASGI server makes of a request."""
 
     def limit_client(
-        self, limiter: Limiter, limit: Limited, cost: int, factor: float, scope: Mapping[str, Any], /
+        self, limiter: Limiter, limit: Limited, cost: int, factor: float, scope: MutableMapping[str, Any], /
     ) -> tuple[str, LimitInfo]:
-        """Decides limits for the client of a request of ASGI; returns who that is, and the answer."""
+        """Decides limits for the client of a request of ASGI, and ``show``s the answer; returns both."""
+
+    @staticmethod
+    def show(scope: MutableMapping[str, Any], info: LimitInfo, /) -> None:
+        """Puts an answer where a request of ASGI has it as ``request.state.rate_limit``."""
 
     def headers(self, infos: LimitInfo | Iterable[LimitInfo], status: int = 200, /) -> list[tuple[str, str]]:
         """The headers of a response with this status, of one answer or of all that belong to it."""

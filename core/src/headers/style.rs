@@ -107,6 +107,11 @@ impl FromStr for Style {
 /// ```
 #[must_use]
 pub fn merged(answers: &[Policy<'_>], style: Style) -> Vec<Header> {
+    if let [one] = answers
+        && one.info.is_limited()
+    {
+        return style.fields(one.info, answers, 0);
+    }
     let policies = tightest(answers);
     match (binding(&policies), &policies[..]) {
         (None, _) => Vec::new(),

@@ -35,11 +35,17 @@ pub fn x(info: &LimitInfo) -> Vec<Header> {
 
 /// Milliseconds as seconds: at most three decimals, no trailing zeros.
 fn seconds(millis: u64) -> String {
-    let (whole, rest) = (millis / 1000, millis % 1000);
-    if rest == 0 {
-        return whole.to_string();
+    let mut text = (millis / 1000).to_string();
+    #[expect(clippy::cast_possible_truncation, reason = "it is below 1000")]
+    let (mut rest, mut unit) = ((millis % 1000) as u32, 100);
+    if rest > 0 {
+        text.push('.');
     }
-    format!("{whole}.{rest:03}").trim_end_matches('0').to_owned()
+    while rest > 0 {
+        text.extend(char::from_digit(rest / unit, 10));
+        (rest, unit) = (rest % unit, unit / 10);
+    }
+    text
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Addresses as servers and proxies write them, and networks of them.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The longest text that is looked at: an address with its port, and a zone of some length.
 const LONGEST: usize = 128;
@@ -37,14 +38,30 @@ fn is_port(text: &str) -> bool {
     is_number || text.strip_prefix('_').is_some_and(|name| is_name(&name.replace(['.', '_', '-'], "0")))
 }
 
-/// The network that counts as one client: an IPv4 address, or the addresses of IPv6 that share a prefix.
-pub(crate) fn network_of(address: IpAddr, ipv6_prefix: u8) -> String {
-    match address {
+/// Writes the network that counts as one client: an IPv4 address, or the addresses of IPv6 that share a prefix.
+pub(crate) fn push_network(text: &mut String, address: IpAddr, ipv6_prefix: u8) {
+    // A text takes whatever is written to it.
+    let _ = match address {
+        IpAddr::V4(address) => return push_octets(text, address),
         IpAddr::V6(whole) if ipv6_prefix < 128 => {
             let network = Ipv6Addr::from_bits(whole.to_bits() & mask(ipv6_prefix));
-            format!("{network}/{ipv6_prefix}")
+            write!(text, "{network}/{ipv6_prefix}")
         }
-        other => other.to_string(),
+        IpAddr::V6(whole) => write!(text, "{whole}"),
+    };
+}
+
+/// Its `Display`, by a tenth of the instructions: nearly every request writes one.
+fn push_octets(text: &mut String, address: Ipv4Addr) {
+    for (place, octet) in address.octets().into_iter().enumerate() {
+        if place > 0 {
+            text.push('.');
+        }
+        for divisor in [100, 10, 1] {
+            if octet >= divisor || divisor == 1 {
+                text.push(char::from(b'0' + octet / divisor % 10));
+            }
+        }
     }
 }
 
@@ -139,8 +156,15 @@ mod tests {
 
     #[test]
     fn clients_by_network() {
-        let of = |text: &str, prefix| network_of(address(text.as_bytes()).expect("an address"), prefix);
-        assert_eq!(of("203.0.113.9", 64), "203.0.113.9");
+        let of = |text: &str, prefix| {
+            let mut network = String::new();
+            push_network(&mut network, address(text.as_bytes()).expect("an address"), prefix);
+            network
+        };
+        for octet in 0..=u8::MAX {
+            let address = Ipv4Addr::new(203, 0, octet, 9).to_string();
+            assert_eq!(of(&address, 64), address);
+        }
         assert_eq!(of("2001:db8:1:2:3:4:5:6", 64), "2001:db8:1:2::/64");
         assert_eq!(of("2001:db8:1:2:3:4:5:6", 56), "2001:db8:1::/56");
         assert_eq!(of("2001:db8:1:2:3:4:5:6", 128), "2001:db8:1:2:3:4:5:6");

@@ -63,18 +63,14 @@ impl Gate {
     #[pyo3(signature = (peer, lines = Arg(None), /), text_signature = "($self, peer, lines=(), /)")]
     fn client(&self, py: Python<'_>, peer: &Bound<'_, PyAny>, lines: Arg<'_, '_>) -> PyResult<String> {
         let lines = Lines::read(lines.0)?;
-        self.found(py, peer, &lines.bytes()?)
+        self.actor(py, peer, &lines.bytes()?)
     }
 
     /// The same, by the scope that an ASGI server makes of a request.
     #[pyo3(signature = (scope, /))]
     fn client_of(&self, py: Python<'_>, scope: &Bound<'_, PyAny>) -> PyResult<String> {
-        let client = match scope.cast::<PyDict>() {
-            Ok(scope) => scope.get_item(intern!(py, "client"))?,
-            Err(_) => Some(scope.call_method1(intern!(py, "get"), (intern!(py, "client"),))?),
-        };
-        let peer = match client.filter(|client| !client.is_none()) {
-            Some(client) => client.get_item(0)?,
+        let peer = match found(scope, intern!(py, "client"))? {
+            Some(client) => item(&client, 0)?,
             None => py.None().into_bound(py),
         };
         // The test clients of Starlette and httpx have no address.
@@ -83,16 +79,16 @@ impl Gate {
         let header = self.0.header_name().as_bytes();
         let mut lines = Vec::new();
         for pair in scope.get_item(intern!(py, "headers"))?.try_iter()? {
-            let (name, value) = field(&pair?)?;
-            if bytes(&name)?.eq_ignore_ascii_case(header) {
-                lines.push(value);
+            let pair = pair?;
+            if bytes(&item(&pair, 0)?)?.eq_ignore_ascii_case(header) {
+                lines.push(item(&pair, 1)?);
             }
         }
         let lines = Lines(lines);
-        self.found(py, peer, &lines.bytes()?)
+        self.actor(py, peer, &lines.bytes()?)
     }
 
-    /// Decides limits for the client of a request of ASGI; returns who that is, and the answer.
+    /// Decides limits for the client of a request of ASGI, and ``show``s the answer; returns both.
     #[pyo3(signature = (limiter, limit, cost, factor, scope, /))]
     fn limit_client<'py>(
         &self,
@@ -106,7 +102,25 @@ impl Gate {
         let client = PyString::new(py, &self.client_of(py, scope)?).into_any();
         let given = Given { limit, actor: Arg::of(Some(&client)), cost, factor, ..Given::default() };
         let info = verbs::limit(limiter.get(), py, &given)?;
+        Self::show(scope, &info)?;
         Ok((client, info))
+    }
+
+    /// Puts an answer where a request of ASGI has it as ``request.state.rate_limit``.
+    #[staticmethod]
+    #[pyo3(signature = (scope, info, /))]
+    fn show(scope: &Bound<'_, PyAny>, info: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = scope.py();
+        let name = intern!(py, "state");
+        let state = match found(scope, name)? {
+            Some(state) => state,
+            None => {
+                let state = PyDict::new(py).into_any();
+                scope.set_item(name, &state)?;
+                state
+            }
+        };
+        state.set_item(intern!(py, "rate_limit"), info)
     }
 
     /// The headers of a response with this status, of one answer or of all that belong to it.
@@ -130,10 +144,10 @@ impl Gate {
         keeps: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         let mut headers = answers(infos, |answers| self.0.headers(answers, status))?;
-        let made = PyList::empty(own.py());
+        let mut made = Vec::with_capacity(own.len().unwrap_or(0) + headers.len());
         for pair in own.try_iter()? {
             let pair = pair?;
-            let (name, _) = field(&pair)?;
+            let name = item(&pair, 0)?;
             let name = bytes(&name)?;
             let ours = headers.iter().position(|(ours, _)| name.eq_ignore_ascii_case(ours.as_bytes()));
             match ours {
@@ -141,12 +155,12 @@ impl Gate {
                 Some(_) => continue,
                 None => {}
             }
-            made.append(pair)?;
+            made.push(pair);
         }
         for header in &headers {
-            made.append(line(own.py(), header)?)?;
+            made.push(line(own.py(), header)?.into_any());
         }
-        Ok(made)
+        PyList::new(own.py(), made)
     }
 
     /// The response to a request that is denied, by all lines of its ``Accept``.
@@ -178,7 +192,7 @@ impl Gate {
 }
 
 impl Gate {
-    fn found(&self, py: Python<'_>, peer: &Bound<'_, PyAny>, lines: &[&[u8]]) -> PyResult<String> {
+    fn actor(&self, py: Python<'_>, peer: &Bound<'_, PyAny>, lines: &[&[u8]]) -> PyResult<String> {
         let peer = if peer.is_none() {
             None
         } else {
@@ -233,13 +247,21 @@ fn policies<'a>(checks: &'a [(Bound<'_, LimitInfo>, Option<u64>)]) -> Vec<Policy
     checks.iter().map(|(check, cost)| check.get().policy(*cost)).collect()
 }
 
-/// The name and the value of a header, as ASGI has them.
-fn field<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    // Nearly all are tuples, whose items are read without a look for `__getitem__`.
-    if let Ok(pair) = pair.cast::<PyTuple>() {
-        return Ok((pair.get_item(0)?, pair.get_item(1)?));
+/// The value of a key, unless it is missing or ``None``. Nearly all mappings are dictionaries.
+fn found<'py>(mapping: &Bound<'py, PyAny>, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let value = match mapping.cast::<PyDict>() {
+        Ok(mapping) => mapping.get_item(key)?,
+        Err(_) => Some(mapping.call_method1(intern!(mapping.py(), "get"), (key,))?),
+    };
+    Ok(value.filter(|value| !value.is_none()))
+}
+
+/// An item of a pair. Nearly all are tuples, whose items are read without a look for `__getitem__`.
+fn item<'py>(pair: &Bound<'py, PyAny>, index: usize) -> PyResult<Bound<'py, PyAny>> {
+    match pair.cast::<PyTuple>() {
+        Ok(pair) => pair.get_item(index),
+        Err(_) => pair.get_item(index),
     }
-    Ok((pair.get_item(0)?, pair.get_item(1)?))
 }
 
 fn raw<'py>(py: Python<'py>, headers: &[Header]) -> PyResult<Bound<'py, PyList>> {
@@ -248,7 +270,11 @@ fn raw<'py>(py: Python<'py>, headers: &[Header]) -> PyResult<Bound<'py, PyList>>
 
 /// A header in bytes, with its name in lower case.
 fn line<'py>(py: Python<'py>, (name, value): &Header) -> PyResult<Bound<'py, PyTuple>> {
-    let name = PyBytes::new(py, name.to_ascii_lowercase().as_bytes());
+    let name = PyBytes::new_with(py, name.len(), |lower| {
+        lower.copy_from_slice(name.as_bytes());
+        lower.make_ascii_lowercase();
+        Ok(())
+    })?;
     PyTuple::new(py, [name, PyBytes::new(py, value.as_bytes())])
 }
 

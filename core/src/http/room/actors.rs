@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use crate::error::LimitError;
-use crate::http::address::{address, network_of};
+use crate::http::address::{address, push_network};
 use crate::limit::Value;
 
 /// The mark of an address.
 const ADDRESS: &str = "ip:";
+/// The length of the longest address with its mark and a prefix.
+const LONGEST: usize = ADDRESS.len() + "1111:2222:3333:4444:5555:6666:7777:8888/128".len();
 /// The mark of a key that would look like something else.
 const KEY: &str = "key:";
 
@@ -39,7 +41,10 @@ pub fn client_of(text: &str, ipv6_prefix: u8) -> Result<String, LimitError> {
 
 /// The same for an address that has been read.
 pub(crate) fn actor_of(address: IpAddr, ipv6_prefix: u8) -> String {
-    format!("{ADDRESS}{}", network_of(address, ipv6_prefix))
+    let mut actor = String::with_capacity(LONGEST);
+    actor.push_str(ADDRESS);
+    push_network(&mut actor, address, ipv6_prefix);
+    actor
 }
 
 /// The actor that stands for a key, which a client may have chosen: the key itself.

@@ -45,7 +45,7 @@ class Record(_Record):
     def keep(self, scope: Scope, decision: Decision) -> bool:
         """Keeps a decision, and its answer as ``request.state.rate_limit``; true if it denies."""
         self.add(decision)
-        _show(scope, decision.info)
+        self.gate.show(scope, decision.info)
         return decision.blocked
 
     def limit_client(self, scope: Scope, limits: ClientLimits) -> LimitInfo:
@@ -55,7 +55,6 @@ class Record(_Record):
             self.add(limits.decision(client, info))
         else:
             self.only, self._alone = info, (limits, client)
-        _show(scope, info)
         return info
 
     def carry(self, send: Send, message: Message) -> Awaitable[None]:
@@ -93,13 +92,6 @@ class Record(_Record):
         task = asyncio.ensure_future(self.end(True))
         _settling.add(task)
         task.add_done_callback(_settling.discard)
-
-
-def _show(scope: Scope, info: LimitInfo) -> None:
-    """Puts an answer where the request has it as ``request.state.rate_limit``."""
-    if scope.get("state") is None:
-        scope["state"] = {}
-    scope["state"]["rate_limit"] = info
 
 
 def record_of(connection: Any) -> Record | None:

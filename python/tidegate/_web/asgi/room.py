@@ -33,12 +33,14 @@ class ClientLimits:
         limits = guard.definitions(place)
         together = limits[0] if len(limits) == 1 else limits
         self.ask = partial(gate.limit_client, store.sync, together, guard.cost, guard.factor)
-        """Decides by a scope; returns the client and the answer."""
+        """Decides by a scope, which has the answer then; returns the client and the answer."""
 
     def ask_in_place(self, scope: Scope) -> tuple[str, LimitInfo]:
         """The same where something else is in the store's place."""
         client = self.gate.client_of(scope)
-        return client, run(decide(self.store, (self.guard.plain(client, self.place),), False)).info
+        info = run(decide(self.store, (self.guard.plain(client, self.place),), False)).info
+        self.gate.show(scope, info)
+        return client, info
 
     def decision(self, client: str, info: LimitInfo) -> Decision:
         """The decision that was made."""
