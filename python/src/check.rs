@@ -95,7 +95,7 @@ impl Checks {
             Self::Several(checks) => checks.as_mut_slice(),
         };
         let key = checks.first().map_or("", |check| check.limit.get().0.key());
-        let costs: Vec<_> = if is_list(costs) { costs.try_iter()?.collect::<PyResult<_>>()? } else { Vec::new() };
+        let costs = items(costs).unwrap_or_default();
         if costs.len() != checks.len() {
             let given = format!("{} costs for {} limits", costs.len(), checks.len());
             return Err(args::refused(key, "costs", PROBLEM, given));
@@ -156,31 +156,39 @@ pub(crate) fn is_choice(limit: &Bound<'_, PyAny>) -> bool {
     limit.is_callable() && limit.cast::<PyType>().is_err() && limit.cast::<PyMapping>().is_err()
 }
 
-/// Several limits at once.
-pub(crate) fn is_list(limit: &Bound<'_, PyAny>) -> bool {
-    limit.is_instance_of::<PyList>() || limit.is_instance_of::<PyTuple>()
+/// The items of a list or a tuple, `None` of anything else. They are read by their places: an iterator is asked for its
+/// length first, and four of them took a third of a call of three checks.
+pub(crate) fn items<'py>(of: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
+    match of.cast::<PyTuple>() {
+        Ok(tuple) => Some(tuple.iter().collect()),
+        Err(_) => of.cast::<PyList>().ok().map(|list| list.iter().collect()),
+    }
 }
 
-/// The parts of each check for several actors, two to four, and `True` behind those that the modules for web frameworks
-/// observe.
-pub(crate) fn parts_of_checks<'py>(checks: &Bound<'py, PyAny>) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
+/// Reads each check for several actors by its parts: two to four, and `True` behind those that the modules for web
+/// frameworks observe.
+pub(crate) fn read_checks<'py>(
+    checks: &Bound<'py, PyAny>,
+    mut read: impl FnMut(&[Bound<'py, PyAny>]) -> PyResult<()>,
+) -> PyResult<()> {
     const PROBLEM: &str = "must be a list of tuples of limit and actor, and perhaps cost and factor";
     let refused =
-        |given: &Bound<'py, PyAny>| -> PyResult<PyErr> { Ok(wrong_type("", "checks", PROBLEM, value::read(given)?)) };
-    let read = |check: Bound<'py, PyAny>| {
-        let parts = if is_list(&check) { check.try_iter()?.collect::<PyResult<Vec<_>>>()? } else { Vec::new() };
+        |given: &Bound<'py, PyAny>| -> PyResult<()> { Err(wrong_type("", "checks", PROBLEM, value::read(given)?)) };
+    let Some(listed) = items(checks) else { return refused(checks) };
+    for check in &listed {
+        let parts = items(check).unwrap_or_default();
         let observed = parts.len() == 5 && parts[4].is_exact_instance_of::<PyBool>() && parts[4].is_truthy()?;
-        if (2..=4).contains(&parts.len()) || observed { Ok(parts) } else { Err(refused(&check)?) }
-    };
-    if is_list(checks) { checks.try_iter()?.map(|check| read(check?)).collect() } else { Err(refused(checks)?) }
+        if (2..=4).contains(&parts.len()) || observed { read(&parts)? } else { refused(check)? }
+    }
+    Ok(())
 }
 
 /// The actual cost of each check at the end of a hold: of the only one that holds nothing, or a list or a mapping.
 pub(crate) fn spent_of_hold(checks: &[Check<'_>], given: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     let key = checks.first().map_or("", Check::key);
     let number = |given: &Bound<'_, PyAny>| args::number(key, "costs", given);
-    let spent = if is_list(given) {
-        let each = given.try_iter()?.map(|cost| number(&cost?)).collect::<PyResult<Vec<_>>>()?;
+    let spent = if let Some(costs) = items(given) {
+        let each = costs.iter().map(number).collect::<PyResult<Vec<_>>>()?;
         ffi::spent_of_hold(checks, Taken::Each(&each))
     } else if let Ok(named) = given.cast::<PyDict>() {
         let entry = |(name, cost): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {

@@ -36,7 +36,6 @@ pub fn x(info: &LimitInfo) -> Vec<Header> {
 /// Milliseconds as seconds: at most three decimals, no trailing zeros.
 fn seconds(millis: u64) -> String {
     let mut text = (millis / 1000).to_string();
-    #[expect(clippy::cast_possible_truncation, reason = "it is below 1000")]
     let (mut rest, mut unit) = ((millis % 1000) as u32, 100);
     if rest > 0 {
         text.push('.');

@@ -124,7 +124,9 @@ impl Lease {
 
     /// Ends it without waiting, once; after a renewal that is under way, that does it.
     pub(crate) fn end_soon(&self) {
-        if !self.process.is_current() {
+        // Most have ended by now, and to see that takes less than to ask the system which process this is. In a forked
+        // child nobody waits for the lock.
+        if self.state.try_lock().is_ok_and(|state| state.is_over) || !self.process.is_current() {
             return;
         }
         let mut state = self.state();

@@ -111,16 +111,13 @@ impl Gate {
     #[pyo3(signature = (scope, info, /))]
     fn show(scope: &Bound<'_, PyAny>, info: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = scope.py();
-        let name = intern!(py, "state");
-        let state = match found(scope, name)? {
-            Some(state) => state,
-            None => {
-                let state = PyDict::new(py).into_any();
-                scope.set_item(name, &state)?;
-                state
-            }
-        };
-        state.set_item(intern!(py, "rate_limit"), info)
+        let (name, shown) = (intern!(py, "state"), intern!(py, "rate_limit"));
+        if let Some(state) = found(scope, name)? {
+            return state.set_item(shown, info);
+        }
+        let state = PyDict::new(py);
+        state.set_item(shown, info)?;
+        scope.set_item(name, state)
     }
 
     /// The headers of a response with this status, of one answer or of all that belong to it.

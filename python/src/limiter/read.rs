@@ -5,7 +5,7 @@ use pyo3::types::PyDict;
 
 use super::state::Limiter;
 use crate::args::Arg;
-use crate::check::{Checks, OwnedCheck, is_choice, is_list, parts_of_checks};
+use crate::check::{Checks, OwnedCheck, is_choice, items, read_checks};
 use crate::limits::Limit;
 
 impl Limiter {
@@ -46,26 +46,30 @@ impl Limiter {
     /// The checks of several actors.
     pub(crate) fn checks_of_all<'py>(&self, checks: &Bound<'py, PyAny>, context: Arg<'_, 'py>) -> PyResult<Checks> {
         let mut read = Vec::new();
-        for parts in parts_of_checks(checks)? {
-            let optional = |at: usize| Arg::of(parts.get(at));
-            // A list is for one actor's limits; here each has a tuple of its own.
-            let limits =
-                if is_choice(&parts[0]) { self.chosen(&parts[0], context)? } else { vec![self.definition(&parts[0])?] };
-            for limit in limits {
+        read_checks(checks, |parts| {
+            let mut add = |limit| -> PyResult<()> {
+                let optional = |at: usize| Arg::of(parts.get(at));
                 let check = OwnedCheck::new(limit, &parts[1], optional(2), optional(3))?;
                 read.push(check.observed(parts.len() > 4));
+                Ok(())
+            };
+            // A list is for one actor's limits; here each has a tuple of its own.
+            if is_choice(&parts[0]) {
+                self.chosen(&parts[0], context)?.into_iter().try_for_each(add)
+            } else {
+                add(self.definition(&parts[0])?)
             }
-        }
+        })?;
         Ok(Checks::Several(read))
     }
 
     /// The definitions of a call; for a function, those that it chooses.
     fn chosen<'py>(&self, limit: &Bound<'py, PyAny>, context: Arg<'_, 'py>) -> PyResult<Vec<Bound<'py, Limit>>> {
         let mut limits = Vec::new();
-        for given in listed(limit)? {
+        for given in listed(limit) {
             if is_choice(&given) {
                 let chosen = given.call1((context.object(given.py()),))?;
-                for chosen in listed(&chosen)? {
+                for chosen in listed(&chosen) {
                     limits.push(self.definition(&chosen)?);
                 }
             } else {
@@ -86,6 +90,6 @@ impl Limiter {
     }
 }
 
-fn listed<'py>(limit: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    if is_list(limit) { limit.try_iter()?.collect() } else { Ok(vec![limit.clone()]) }
+fn listed<'py>(limit: &Bound<'py, PyAny>) -> Vec<Bound<'py, PyAny>> {
+    items(limit).unwrap_or_else(|| vec![limit.clone()])
 }

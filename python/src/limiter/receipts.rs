@@ -7,7 +7,7 @@ use tidegate::{Call, Check, ErrorKind};
 use super::caller::{Answer, Caller, Given};
 use super::state::Limiter;
 use crate::args::{self, Arg};
-use crate::check::{Checks, is_list};
+use crate::check::{Checks, items};
 use crate::errors::{call_error, limit_error, wrong_type};
 use crate::info::LimitInfo;
 use crate::receipt::Receipt;
@@ -116,8 +116,8 @@ fn receipt<'a>(limiter: &Limiter, info: &'a Bound<'_, LimitInfo>) -> PyResult<&'
 fn read_spent(checks: &[Check<'_>], given: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     let key = checks.first().map_or("", Check::key);
     let number = |given: &Bound<'_, PyAny>| args::number(key, "cost", given);
-    let spent = if is_list(given) {
-        let each = given.try_iter()?.map(|cost| number(&cost?)).collect::<PyResult<Vec<_>>>()?;
+    let spent = if let Some(costs) = items(given) {
+        let each = costs.iter().map(number).collect::<PyResult<Vec<_>>>()?;
         ffi::spent(checks, Spent::Each(&each))
     } else {
         ffi::spent(checks, Spent::All(number(given)?))
