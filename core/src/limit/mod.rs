@@ -29,6 +29,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 #[cfg(feature = "remote")]
 use std::sync::OnceLock;
+#[cfg(feature = "remote")]
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub use blocking::{Blocking, Blocks};
@@ -84,8 +86,10 @@ struct Compiled {
     /// The same in the table of the first store in shared memory that asked, behind a number that only this table has.
     #[cfg(all(feature = "shm", target_os = "linux"))]
     shared: OnceLock<(u128, Fingerprint)>,
+    /// 0 until somebody asks for it. No lock, which a forked child would find taken for ever where another thread of its
+    /// parent made the digest just then.
     #[cfg(feature = "remote")]
-    digest: OnceLock<u64>,
+    digest: AtomicU64,
     #[cfg(feature = "remote")]
     is_simple: bool,
     /// The first meter that counted calls of it, and its counts there.
@@ -137,7 +141,7 @@ impl Limit {
             #[cfg(all(feature = "shm", target_os = "linux"))]
             shared: OnceLock::new(),
             #[cfg(feature = "remote")]
-            digest: OnceLock::new(),
+            digest: AtomicU64::new(0),
             #[cfg(feature = "remote")]
             tally: OnceLock::new(),
         })))
@@ -215,7 +219,13 @@ impl Limit {
     /// A digest by which definitions differ in this process.
     #[cfg(feature = "remote")]
     pub(crate) fn digest(&self) -> u64 {
-        *self.0.digest.get_or_init(|| Fingerprint::digest(&format!("{:?}", self.kind())))
+        let known = self.0.digest.load(Ordering::Relaxed);
+        if known != 0 {
+            return known;
+        }
+        let digest = Fingerprint::digest(&format!("{:?}", self.kind()));
+        self.0.digest.store(digest, Ordering::Relaxed);
+        digest
     }
 
     /// The meter that counted calls of it first, and its counts there.
