@@ -115,7 +115,7 @@ def test_a_scope_without_a_client() -> None:
     for wrong in ({"client": ("203.0.113.9", 1)}, {"client": 5, "headers": []}, {"headers": [b"x"]}, 5, None):
         with pytest.raises((TypeError, LookupError, AttributeError, LimitError)):
             asked.client_of(wrong)
-    for wrong in ([5], [()], 5):
+    for wrong in ([5], [()], [(b"x",)], 5):
         with pytest.raises((TypeError, IndexError)):
             asked.with_headers(wrong, LimitInfo())
 

@@ -1,5 +1,6 @@
 //! The styles of headers, and the answers of one response in any of them.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
 use super::Header;
@@ -107,11 +108,6 @@ impl FromStr for Style {
 /// ```
 #[must_use]
 pub fn merged(answers: &[Policy<'_>], style: Style) -> Vec<Header> {
-    if let [one] = answers
-        && one.info.is_limited()
-    {
-        return style.fields(one.info, answers, 0);
-    }
     let policies = tightest(answers);
     match (binding(&policies), &policies[..]) {
         (None, _) => Vec::new(),
@@ -126,8 +122,13 @@ pub fn merged(answers: &[Policy<'_>], style: Style) -> Vec<Header> {
     }
 }
 
-/// The answers with a limit, one for each policy.
-fn tightest<'a>(answers: &[Policy<'a>]) -> Vec<Policy<'a>> {
+/// The answers with a limit, one for each policy; nearly always there is one, which needs no list.
+fn tightest<'a, 'b>(answers: &'b [Policy<'a>]) -> Cow<'b, [Policy<'a>]> {
+    if let [one] = answers
+        && one.info.is_limited()
+    {
+        return Cow::Borrowed(answers);
+    }
     let mut policies: Vec<Policy<'a>> = Vec::with_capacity(answers.len());
     for answer in answers.iter().filter(|answer| answer.info.is_limited()) {
         let is_same = |known: &&mut Policy<'a>| {
@@ -140,7 +141,7 @@ fn tightest<'a>(answers: &[Policy<'a>]) -> Vec<Policy<'a>> {
             None => policies.push(*answer),
         }
     }
-    policies
+    policies.into()
 }
 
 /// The one that decides: the first of equals.

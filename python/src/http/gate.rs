@@ -79,9 +79,9 @@ impl Gate {
         let header = self.0.header_name().as_bytes();
         let mut lines = Vec::new();
         for pair in scope.get_item(intern!(py, "headers"))?.try_iter()? {
-            let pair = pair?;
-            if bytes(&item(&pair, 0)?)?.eq_ignore_ascii_case(header) {
-                lines.push(item(&pair, 1)?);
+            let (name, value) = field(&pair?)?;
+            if bytes(&name)?.eq_ignore_ascii_case(header) {
+                lines.push(value);
             }
         }
         let lines = Lines(lines);
@@ -144,7 +144,7 @@ impl Gate {
         let mut made = Vec::with_capacity(own.len().unwrap_or(0) + headers.len());
         for pair in own.try_iter()? {
             let pair = pair?;
-            let name = item(&pair, 0)?;
+            let (name, _) = field(&pair)?;
             let name = bytes(&name)?;
             let ours = headers.iter().position(|(ours, _)| name.eq_ignore_ascii_case(ours.as_bytes()));
             match ours {
@@ -251,6 +251,11 @@ fn found<'py>(mapping: &Bound<'py, PyAny>, key: &Bound<'py, PyString>) -> PyResu
         Err(_) => Some(mapping.call_method1(intern!(mapping.py(), "get"), (key,))?),
     };
     Ok(value.filter(|value| !value.is_none()))
+}
+
+/// The name and the value of a header, as ASGI has them.
+fn field<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    Ok((item(pair, 0)?, item(pair, 1)?))
 }
 
 /// An item of a pair. Nearly all are tuples, whose items are read without a look for `__getitem__`.
