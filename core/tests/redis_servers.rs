@@ -1,4 +1,4 @@
-//! Tests over real servers, in one program. Those that look at a clock, or at their own process, are programs of their own.
+//! Tests over real servers, in one program; those that look at their own process are programs of their own.
 #![cfg(feature = "redis")]
 #![allow(missing_docs, reason = "a test")]
 
@@ -12,14 +12,14 @@ mod redis_access;
 mod redis_acquire;
 mod redis_answered;
 mod redis_closest;
-mod redis_contents;
 mod redis_documents;
 mod redis_fallback;
 mod redis_hold;
 mod redis_idle;
-mod redis_replicas;
+mod redis_redirects;
 mod redis_scattered;
 mod redis_sharkey;
 mod redis_topologies;
 mod redis_transactions;
 mod redis_upkeep;
+mod timed;

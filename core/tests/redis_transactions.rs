@@ -428,27 +428,6 @@ fn a_server_that_runs_no_scripts_decides() {
 }
 
 #[test]
-fn what_was_only_read_by_its_deadline_is_not_charged() {
-    let server = Server::start();
-    let proxy = Proxy::to(server.port);
-    let deadline = Duration::from_millis(100);
-    let limit = hourly("slow", 100);
-    let hasty = store(&proxy.url()).strategy(Strategy::Transactions).timeout(deadline);
-    let (direct, slow) =
-        (by_transactions(&server.url()), Limiter::new(hasty.on_error(OnError::Local).build().expect("a store")));
-    crate::servers::wait_until("the store decides", || !slow.peek_sync(&limit, "ada").unwrap().degraded);
-    // What was read arrives too late for a charge.
-    proxy.delay(Duration::from_millis(120));
-    for _ in 0..2 {
-        let started = Instant::now();
-        assert!(slow.limit_sync(&limit, "ada").unwrap().degraded);
-        assert!(started.elapsed() < deadline + Duration::from_millis(60), "{:?}", started.elapsed());
-    }
-    thread::sleep(Duration::from_millis(400));
-    assert_eq!(direct.peek_sync(&limit, "ada").unwrap().remaining, 100);
-}
-
-#[test]
 fn a_store_that_was_away_is_asked_again() {
     let mut server = Server::start();
     let limit = hourly("away", 100);

@@ -1,23 +1,22 @@
 //! Round trips that are long, and servers that answer and do not decide.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use calls::{hourly, over_in, well_in};
+use crate::calls::{SLACK, hourly, over_in, well_in};
+use crate::servers::proxy::Proxy;
+use crate::servers::{Cluster, Server, wait_until};
 use futures_util::future::join_all;
-use servers::proxy::Proxy;
-use servers::{Server, wait_until};
+use tidegate::redis::Strategy;
 use tidegate::remote::{EventKind, Failure, OnError};
 use tidegate::{Call, Check, Limit, Limiter, Redis};
 
 const DEADLINE: Duration = Duration::from_millis(200);
 /// For a busy machine; what counts is how long round trips are beside it.
 const LONG_DEADLINE: Duration = Duration::from_millis(600);
+/// Long, so that no machine is too slow for it.
+const PATIENT: Duration = Duration::from_secs(10);
 const CALLERS: usize = 64;
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -233,4 +232,42 @@ fn a_server_that_answers_and_does_not_decide_is_left_alone() {
     proxy.round_trip(Duration::ZERO);
     let back = wait_until("the store decides", || limiter.limit_sync(&limit, "ada").is_ok_and(|info| !info.degraded));
     assert!(back < Duration::from_millis(1500), "{back:?}");
+}
+
+#[test]
+fn what_was_only_read_by_its_deadline_is_not_charged() {
+    let server = Server::start();
+    let proxy = Proxy::to(server.port);
+    let deadline = Duration::from_millis(100);
+    let limit = hourly("slow", 100);
+    let store = |url: &str| Redis::builder(url).strategy(Strategy::Transactions).deny_cache(Duration::ZERO);
+    let hasty = store(&proxy.url()).timeout(deadline).on_error(OnError::Local);
+    let [direct, slow] = [store(&server.url()), hasty].map(|store| Limiter::new(store.build().expect("a store")));
+    wait_until("the store decides", || !slow.peek_sync(&limit, "ada").expect("an answer").degraded);
+    // What was read arrives too late for a charge.
+    proxy.delay(Duration::from_millis(120));
+    for _ in 0..2 {
+        let started = Instant::now();
+        assert!(slow.limit_sync(&limit, "ada").expect("an answer").degraded);
+        assert!(started.elapsed() < deadline + SLACK, "{:?}", started.elapsed());
+    }
+    thread::sleep(Duration::from_millis(400));
+    assert_eq!(direct.peek_sync(&limit, "ada").expect("an answer").remaining, 100);
+}
+
+/// The task that keeps the map looks at once, and not a tenth of a second later.
+#[test]
+fn the_first_call_of_a_limiter_does_not_wait_for_the_next_look_at_the_map() {
+    let cluster = Cluster::start(0);
+    let limit = hourly("fresh", 1000);
+    for url in [cluster.url(), cluster.nodes[0].url()] {
+        let slow = |_: &u32| {
+            let (began, limiter) = (Instant::now(), over_in(&url, OnError::Raise, PATIENT));
+            limiter.limit_sync(&limit, "ada").expect("an answer");
+            began.elapsed() >= Duration::from_millis(100)
+        };
+        // A busy machine makes some slow; every single one was, or one in five.
+        let slow = (0..100).filter(slow).count();
+        assert!(slow < 8, "{slow} of 100 at {url}");
+    }
 }

@@ -1,22 +1,17 @@
 //! Faults of a store as a caller notices them: never more than a deadline, and nothing once it is back.
-#![cfg(feature = "redis")]
-#![allow(missing_docs, reason = "a test")]
-
-mod calls;
-mod servers;
 
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use calls::{DEADLINE, ask, from_the_store, over, well};
-use servers::proxy::Proxy;
-use servers::{Server, wait_until};
+use crate::calls::{DEADLINE, ask, from_the_store, over, well};
+use crate::servers::proxy::Proxy;
+use crate::servers::{Server, wait_until};
 use tidegate::remote::{BreakerState, Event, EventKind, Failure, OnError};
 use tidegate::{Call, Check, Limit, Limiter, Redis};
 
 fn hourly(size: u64) -> Limit {
-    calls::hourly("faults", size)
+    crate::calls::hourly("faults", size)
 }
 
 /// Calls until the store decides again, and says how long that took.
@@ -61,7 +56,7 @@ fn a_server_that_was_killed_is_asked_again_when_it_is_back() {
 
 #[test]
 fn nothing_has_to_be_there_at_first() {
-    let port = servers::free_port();
+    let port = crate::servers::free_port();
     let started = Instant::now();
     let limiter = over(&format!("redis://127.0.0.1:{port}"), OnError::Local);
     assert!(started.elapsed() < DEADLINE);
