@@ -235,10 +235,14 @@ impl Limit {
         self.0.tally.get()
     }
 
-    /// The same; this one if there was none.
+    /// The same; this one if there was none. It is made before its place is locked: a forked child waits for ever for
+    /// what a thread of its parent was about to make.
     #[cfg(feature = "remote")]
     pub(crate) fn tally_or(&self, this: impl FnOnce() -> (u64, Arc<Tally>)) -> &(u64, Arc<Tally>) {
-        self.0.tally.get_or_init(this)
+        self.tally().unwrap_or_else(|| {
+            let this = this();
+            self.0.tally.get_or_init(|| this)
+        })
     }
 
     /// The fingerprint of every entry that limits of this key can have, with its place.

@@ -3,11 +3,11 @@
 mod actors;
 mod fate;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 
 use self::actors::Actors;
 pub use self::actors::{Top, TopActor};
@@ -30,6 +30,8 @@ const OTHER: &str = "other";
 const LIMITS: u8 = 1;
 const ACTORS: u8 = 2;
 
+type Tallies = BTreeMap<Box<str>, Arc<Tally>>;
+
 /// Counts of the calls of a limiter and its clones, by the key of the limit and by the actor: each of these from the first
 /// time that it is read.
 #[derive(Debug)]
@@ -40,7 +42,8 @@ pub(super) struct Meter {
     in_turn: bool,
     /// [`LIMITS`], [`ACTORS`] or both, from the first time that they are read.
     counts: AtomicU8,
-    tallies: RwLock<HashMap<Box<str>, Arc<Tally>>>,
+    /// Replaced as a whole, without a lock that a forked child could find taken.
+    tallies: ArcSwap<Tallies>,
     actors: ArcSwapOption<Actors>,
 }
 
@@ -51,7 +54,7 @@ impl Meter {
             id: IDS.fetch_add(1, Ordering::Relaxed),
             in_turn,
             counts: AtomicU8::new(0),
-            tallies: RwLock::default(),
+            tallies: ArcSwap::default(),
             actors: ArcSwapOption::empty(),
         }
     }
@@ -95,11 +98,7 @@ impl Meter {
     /// The numbers of every limit, in the order of their keys, which are counted from now on.
     pub(super) fn read(&self) -> Vec<(String, Counted)> {
         self.counts.fetch_or(LIMITS, Ordering::Relaxed);
-        let tallies = self.tallies.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<_> = tallies.iter().map(|(key, tally)| (String::from(&**key), tally.read())).collect();
-        drop(tallies);
-        all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        all
+        self.tallies.load().iter().map(|(key, tally)| (String::from(&**key), tally.read())).collect()
     }
 
     /// The first actors, which are counted from now on.
@@ -172,11 +171,18 @@ impl Meter {
     }
 
     fn of_key(&self, key: &str) -> Arc<Tally> {
-        if let Some(tally) = self.tallies.read().unwrap_or_else(PoisonError::into_inner).get(key) {
+        let place =
+            |tallies: &Tallies| if tallies.len() < MOST_LIMITS || tallies.contains_key(key) { key } else { OTHER };
+        let tallies = self.tallies.load();
+        if let Some(tally) = tallies.get(place(&tallies)) {
             return tally.clone();
         }
-        let mut tallies = self.tallies.write().unwrap_or_else(PoisonError::into_inner);
-        let key = if tallies.len() < MOST_LIMITS || tallies.contains_key(key) { key } else { OTHER };
-        tallies.entry(key.into()).or_insert_with(|| Arc::new(Tally::new(self.in_turn))).clone()
+        let mut tally = Arc::new(Tally::new(self.in_turn));
+        self.tallies.rcu(|tallies| {
+            let mut tallies = Tallies::clone(tallies);
+            tally = tallies.entry(place(&tallies).into()).or_insert_with(|| tally.clone()).clone();
+            tallies
+        });
+        tally
     }
 }

@@ -6,6 +6,7 @@ mod options;
 pub(super) mod url;
 
 use std::fmt;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use self::address::Address;
@@ -13,6 +14,7 @@ use self::url::StoreUrl;
 use crate::error::LimitError;
 use crate::events::Event;
 use crate::store::redis::protocol::layout::{Layout, Strategy};
+use crate::store::redis::protocol::script::SHA;
 use crate::store::remote::{self, OnError};
 
 /// A shared store on Redis, Valkey or a Redis Cluster.
@@ -123,6 +125,8 @@ impl RedisBuilder {
         if address.is_cluster() && layout == Layout::Sharkey {
             return Err(LimitError::range("", "layout", format!("must be own on {TWO_KEYS}"), "sharkey"));
         }
+        // Here, not in a background thread at the first call, where a fork could meet it half done.
+        LazyLock::force(&SHA);
         Ok(Redis { shared, own: Settings { url, address, wait_replicas, strategy, layout } })
     }
 
