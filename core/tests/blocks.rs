@@ -48,7 +48,7 @@ fn only_a_limit_with_a_block_is_blocked_and_for_a_hundred_years_at_most() {
         other => panic!("{other:?}"),
     };
     assert_eq!(refused(block(&plain, Duration::from_secs(1))), ("plain".to_owned(), "blockFor".to_owned()));
-    assert_eq!(refused(block(&login(), Duration::MAX)), ("login".to_owned(), "for".to_owned()));
+    assert_eq!(refused(block(&login(), Duration::MAX)), ("login".to_owned(), "time".to_owned()));
     assert_eq!(limiter.memory().len(), 0);
 }
 

@@ -57,7 +57,9 @@ fn agree(validator: &Validator, definition: &Value) -> Result<bool, String> {
         (false, Err(_)) => Ok(false),
         (true, Err(error)) if is_about_several_numbers(&error.to_string()) => Ok(false),
         // Only both numbers together show it.
-        (true, Err(error)) if error.to_string().contains("blockMax must be at least blockFor") => Ok(false),
+        (true, Err(error)) if error.to_string().contains("blockMax must be at least the time of the first block") => {
+            Ok(false)
+        }
         (true, Err(error)) => Err(format!("only the parser refuses {definition}: {error}")),
         (false, Ok(_)) => Err(format!("only the schema refuses {definition}")),
     }

@@ -95,7 +95,7 @@ impl Checks {
             Self::Several(checks) => checks.as_mut_slice(),
         };
         let key = checks.first().map_or("", |check| check.limit.get().0.key());
-        let costs = items(costs).unwrap_or_default();
+        let Some(costs) = items(costs) else { return Err(wrong_type(key, "costs", PROBLEM, value::read(costs)?)) };
         if costs.len() != checks.len() {
             let given = format!("{} costs for {} limits", costs.len(), checks.len());
             return Err(args::refused(key, "costs", PROBLEM, given));

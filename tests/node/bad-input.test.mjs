@@ -125,7 +125,7 @@ test('what an upstream server cannot have said, and what it cannot raise', () =>
     [{ remaining: -1 }, 'remaining'],
     [{ remaining: 1.5 }, 'remaining'],
     [{ remaining: Number.NaN }, 'remaining'],
-    [{ retryAfterMs: -1 }, 'retryAfter'],
+    [{ retryAfterMs: -1 }, 'retryAfterMs'],
     [{ retryAfterMs: '1' }, 'retryAfterMs'],
   ]) {
     const wrong = (error) => error instanceof LimitError && error.key === 'k' && error.field === field
@@ -134,6 +134,24 @@ test('what an upstream server cannot have said, and what it cannot raise', () =>
   for (const type of ['sliding-window', 'sliding-counter', 'sliding-log', 'decay', 'calendar-window']) {
     const [, definition] = DEFINITIONS[type]
     assert.throws(() => limiter.observeSync(definition, 'ada', { remaining: 1 }), { field: 'type', key: 'k' })
+  }
+  assert.equal(limiter.entries, 0)
+})
+
+test('a time that no block and no wait for a place can have', async () => {
+  const limiter = new Limiter()
+  const [, bucket] = DEFINITIONS.bucket
+  const closing = { ...bucket, blockFor: 1000 }
+  const exports = { key: 'k', type: 'concurrency', max: 1, lease: 1000 }
+  for (const time of [-1, Number.NaN, Number.POSITIVE_INFINITY, 4e12, '1']) {
+    assert.throws(() => limiter.blockSync(closing, 'ada', { forMs: time }), { key: 'k', field: 'forMs' }, String(time))
+  }
+  for (const wait of [-1, Number.NaN, Number.POSITIVE_INFINITY, '1']) {
+    await assert.rejects(
+      limiter.hold(exports, 'ada', { maxWaitMs: wait }),
+      { key: 'k', field: 'maxWaitMs' },
+      String(wait),
+    )
   }
   assert.equal(limiter.entries, 0)
 })

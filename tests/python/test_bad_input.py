@@ -507,3 +507,10 @@ def test_what_no_upstream_server_can_raise(kind: str, limiter: AnyLimiter) -> No
     assert (caught.value.key, caught.value.field, limiter.entries) == ("k", "type", 0)
     with pytest.raises(LimitError, match="must be given"):
         done(limiter.observe(LIMITS["bucket"], "ada"))
+
+
+@pytest.mark.parametrize("time", [-1, math.nan, math.inf, "1", None, True, timedelta(days=200 * 365)])
+def test_a_time_that_no_block_can_have(time: Any, limiter: AnyLimiter) -> None:
+    with pytest.raises(LimitError) as caught:
+        done(limiter.block(Bucket("k", size=1, block_for=1000), "ada", time))
+    assert (caught.value.key, caught.value.field, limiter.entries) == ("k", "time", 0)

@@ -231,6 +231,8 @@ def test_what_cannot_be_held_is_refused_and_nothing_is_stored() -> None:
         limiter.hold(ROWS, "ada").__enter__()
     with pytest.raises(LimitError, match="costs must be a list of one cost for each limit"):
         limiter.hold([EXPORTS, ROWS], "ada", costs=[1]).__enter__()
+    with pytest.raises(LimitError, match="costs must be a list of one cost for each limit, got 5"):
+        limiter.hold(EXPORTS, "ada", costs=5).__enter__()  # type: ignore[arg-type]
     with pytest.raises(LimitError, match='limit "rows": cost must be at least 0'):
         limiter.hold([EXPORTS, ROWS], "ada", costs=[1, -1]).__enter__()
     with pytest.raises(LimitError, match="max_wait must be at least 0 seconds"):

@@ -17,7 +17,8 @@ impl Call {
         };
         match self {
             Self::Observe { remaining: None, retry_after: None } => {
-                Err(LimitError::wrong_type(limit.key(), "remaining", "must be given, or retryAfter", "none"))
+                let problem = "must be given, or the time after which to ask again";
+                Err(LimitError::wrong_type(limit.key(), "remaining", problem, "none"))
             }
             Self::Observe { remaining, .. } if limit.observes() => Ok(remaining.unwrap_or(EVERYTHING)),
             Self::Observe { .. } => {
@@ -31,7 +32,7 @@ impl Call {
             )),
             Self::Block { time } if time.as_micros() > u128::from(LONGEST) => {
                 let problem = "must be at most 100 years";
-                Err(LimitError::range(limit.key(), "for", problem, wire_millis(time)))
+                Err(LimitError::range(limit.key(), "time", problem, wire_millis(time)))
             }
             Self::Charge if limit.holds() => {
                 refused("must not be concurrency where units are charged: they are held, not spent")

@@ -285,7 +285,7 @@ pub fn retry_after(key: &str, millis: f64) -> Result<Duration, LimitError> {
 /// # Errors
 /// When it is negative, not finite or above 2^53 microseconds.
 pub fn block_time(key: &str, millis: f64) -> Result<Duration, LimitError> {
-    micros(key, "for", millis).map(Duration::from_micros)
+    micros(key, "time", millis).map(Duration::from_micros)
 }
 
 /// The longest wait of an `acquire`, in milliseconds.

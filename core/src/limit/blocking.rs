@@ -96,7 +96,7 @@ impl Blocking {
         let growth = scope.at_least("blockGrowth", self.block_growth, 1.0)?;
         let longest = micros("blockMax", self.block_max.unwrap_or(self.block_for))?;
         if longest < length {
-            let problem = format!("must be at least blockFor, {}", self.block_for);
+            let problem = format!("must be at least the time of the first block, {}", self.block_for);
             return Err(LimitError::range(key, "blockMax", problem, self.block_max.unwrap_or_default()));
         }
         Ok((self.block_for > 0.0).then_some(Rule::Block(Block { length, growth, longest })))

@@ -60,7 +60,12 @@ impl Dialect {
         if self != Self::JavaScript {
             return error;
         }
-        let field = if error.field() == "maxWait" { "maxWaitMs" } else { error.field() };
+        let field = match error.field() {
+            "maxWait" => "maxWaitMs",
+            "retryAfter" => "retryAfterMs",
+            "time" => "forMs",
+            other => other,
+        };
         let value = match error.value() {
             "inf" => "Infinity",
             "-inf" => "-Infinity",

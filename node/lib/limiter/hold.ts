@@ -195,7 +195,8 @@ export async function holdOf(store: Store, limit: unknown, actor: unknown, given
 }
 
 function taken(store: Store, parts: readonly Part[], options: Read): Answer {
-  if (options.maxWaitMs) return acquiredLater(store, parts, options)
+  // NaN too, which is refused there.
+  if ((options.maxWaitMs ?? 0) !== 0) return acquiredLater(store, parts, options)
   const [only] = parts
   if (options === DEFAULTS && only !== undefined && parts.length === 1 && !store.shared) {
     return decideOne(store, Call.Limit, only.limit, only.actor, DEFAULTS)
