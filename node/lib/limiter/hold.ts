@@ -6,7 +6,7 @@ import { after } from '../time/later.js'
 import { elapsed } from '../time/timers.js'
 import { acquiredLater, limitedLater } from './acquire.js'
 import { BlockedError } from './blocked-error.js'
-import { DEFAULTS, ON_HOLD, type Read } from './call-options.js'
+import { ON_HOLD, type Read } from './call-options.js'
 import { type Answer, decideOne } from './checks.js'
 import { heldOf } from './held.js'
 import { partsOf } from './parts.js'
@@ -195,13 +195,14 @@ export async function holdOf(store: Store, limit: unknown, actor: unknown, given
 }
 
 function taken(store: Store, parts: readonly Part[], options: Read): Answer {
-  // NaN too, which is refused there.
+  // NaN is refused there.
   if ((options.maxWaitMs ?? 0) !== 0) return acquiredLater(store, parts, options)
+  const atOnce = options.maxWaitMs === undefined ? options : { ...options, maxWaitMs: undefined }
   const [only] = parts
-  if (options === DEFAULTS && only !== undefined && parts.length === 1 && !store.shared) {
-    return decideOne(store, Call.Limit, only.limit, only.actor, DEFAULTS)
-  }
-  return limitedLater(store, parts, { ...options, maxWaitMs: undefined })
+  if (only === undefined || parts.length > 1 || store.shared) return limitedLater(store, parts, atOnce)
+  options.signal?.throwIfAborted()
+  const { limit, actor, cost } = only
+  return decideOne(store, Call.Limit, limit, actor, cost === atOnce.cost ? atOnce : { ...atOnce, cost })
 }
 
 function withCosts({ parts, options }: { parts: readonly Part[]; options: Read }): {
@@ -215,6 +216,18 @@ function withCosts({ parts, options }: { parts: readonly Part[]; options: Read }
     throw outOfRange(parts[0]?.limit.key ?? '', 'costs', 'must be a list of one cost for each limit', given)
   }
   return { parts: parts.map((part, index): Part => ({ ...part, cost: costs[index] as number })), options }
+}
+
+/** {@link holdOf}, while this work goes on. */
+export async function holdDuring(
+  store: Store,
+  limit: unknown,
+  actor: unknown,
+  given: unknown,
+  work: (held: Hold) => unknown,
+): Promise<unknown> {
+  if (typeof work !== 'function') throw wrongType('', 'work', 'must be a function', work)
+  return during(await holdOf(store, limit, actor, given), work)
 }
 
 /** Holds while this work goes on. */

@@ -1,4 +1,4 @@
-import { answered, wrongType } from '../errors.js'
+import { answered } from '../errors.js'
 import type { AnyLimit } from '../limits/choice.js'
 import type { StoreEventName } from '../native/names.js'
 import { native } from '../native/native.js'
@@ -9,7 +9,7 @@ import { type Top, topOf } from '../results/top.js'
 import { type ClockOption, clocks } from '../time/clock.js'
 import type { HoldOptions } from './call-options.js'
 import { type DeniedEvent, eventName, type Listeners, listenerFrom, listenTo, type StoreEvent } from './events.js'
-import { during, type Hold, holdOf } from './hold.js'
+import { type Hold, holdDuring, holdOf } from './hold.js'
 import { storeOf } from './store.js'
 import type { LimiterOptions } from './store-options.js'
 import { clear, type Health, ping } from './upkeep.js'
@@ -137,10 +137,10 @@ export class Limiter extends Verbs {
     options: HoldOptions<NoInfer<C>> | null | undefined,
     work: (held: Hold) => R | PromiseLike<R>,
   ): Promise<R>
-  async hold(limit: unknown, actor: unknown, options?: unknown, work?: (held: Hold) => unknown): Promise<unknown> {
-    if (work !== undefined && typeof work !== 'function') throw wrongType('', 'work', 'must be a function', work)
-    const held = await holdOf(this.#store, limit, actor, options ?? undefined)
-    return work === undefined ? held : during(held, work)
+  hold(limit: unknown, actor: unknown, options?: unknown, work?: (held: Hold) => unknown): Promise<unknown> {
+    const given = options ?? undefined
+    if (work === undefined) return holdOf(this.#store, limit, actor, given)
+    return holdDuring(this.#store, limit, actor, given, work)
   }
 
   /**

@@ -25,13 +25,11 @@ const LONGEST_TIMER = 2 ** 31 - 1
 export function renewAfter(ms: number, call: () => void): () => void {
   const renewal = { due: elapsed() + ms, call }
   const queue = queues.get(ms) ?? new Set()
-  queues.set(ms, queue.add(renewal))
+  if (queue.size === 0) queues.set(ms, queue)
+  queue.add(renewal)
   wakeAt(renewal.due)
-  return () => {
-    queue.delete(renewal)
-    // An empty timer may go off once; a queue that nobody needs is not kept.
-    if (queue.size === 0 && queues.get(ms) === queue) queues.delete(ms)
-  }
+  // A queue that is empty then is dropped when the timer goes off, and used again until then.
+  return () => queue.delete(renewal)
 }
 
 function wakeAt(due: number): void {

@@ -42,6 +42,7 @@ export function settledInfo(store: Store, given: unknown, actualCost: unknown, o
 /** The part of a receipt that is of units which are held, and the indices of its checks. */
 function heldPart(receipt: Receipt): { held: Receipt; indices: readonly number[] } {
   const [, ...indices] = heldOf(receipt.parts)
+  if (receipt.parts.length === 1) return { held: receipt, indices }
   return { held: { ...receipt, parts: indices.map((index) => receipt.parts[index] as Part) }, indices }
 }
 

@@ -184,8 +184,10 @@ export class LimitInfo {
     const limits = info.#limit
     const { cost, factor } = asked as Part
     const part = (limit: Compiled): Part => ({ limit, actor: info.actor, cost, factor })
-    const known = limits !== undefined && !Array.isArray(asked)
-    const parts = known ? [limits].flat().map(part) : (asked as readonly Part[])
+    let parts = asked as readonly Part[]
+    if (limits !== undefined && !Array.isArray(asked)) {
+      parts = Array.isArray(limits) ? limits.map(part) : [part(limits as Compiled)]
+    }
     return { store, parts, chargedAt: info.#at }
   }
 
