@@ -8,59 +8,13 @@ use crate::servers::certificates::Certificates;
 use crate::servers::{Server, free_port, wait_until};
 use tidegate::redis::{RedisBuilder, Strategy};
 use tidegate::remote::{EventKind, Failure, OnError};
-use tidegate::{Error, LimitInfo, Limiter, Redis};
+use tidegate::{Error, Limiter, Redis};
 
 /// Long, so that no machine is too slow for it.
 const PATIENT: Duration = Duration::from_secs(10);
 
 fn store(url: &str) -> RedisBuilder {
     Redis::builder(url).timeout(PATIENT).on_error(OnError::Raise).deny_cache(Duration::ZERO)
-}
-
-fn failure(answer: &Result<LimitInfo, Error>) -> Option<Failure> {
-    match answer {
-        Err(Error::Store(error)) => Some(error.failure()),
-        _ => None,
-    }
-}
-
-#[test]
-fn the_least_that_a_user_must_be_allowed_is_enough() {
-    let server = Server::start();
-    let user = "+eval +evalsha +script|load +get +set +pexpire +time +ping +hello +client";
-    server.run::<()>(&format!("ACL SETUSER app on >secret ~tidegate:* {user}"));
-    let url = format!("redis://app:secret@127.0.0.1:{}", server.port);
-    let (limiter, limit) = (Limiter::new(store(&url).build().expect("a store")), hourly("faults", 2));
-    assert!(!limiter.limit_sync(&limit, "ada").expect("allowed").blocked);
-    limiter.refund_sync(&limit, "ada").expect("emptying an entry is allowed");
-    limiter.reset_sync(&limit, "ada").expect("forgetting is allowed");
-    let refused = limiter.namespace("other").limit_sync(&limit, "ada");
-    assert_eq!(failure(&refused), Some(Failure::Denied), "{refused:?} in another namespace");
-
-    let wrong = format!("redis://app:wrong@127.0.0.1:{}", server.port);
-    let answer = Limiter::new(store(&wrong).build().expect("a store")).limit_sync(&limit, "ada");
-    // What connects in the background may have been refused already, and then the call is not sent.
-    assert!(matches!(failure(&answer), Some(Failure::Denied | Failure::Unavailable)), "{answer:?}");
-    assert!(format!("{answer:?}").contains("authentication failed"), "{answer:?}");
-}
-
-#[test]
-fn what_a_user_may_not_do_is_told_once() {
-    let server = Server::start();
-    server.run::<()>("ACL SETUSER app on >secret ~tidegate:* +@all -set");
-    let heard: Arc<Mutex<Vec<EventKind>>> = Arc::default();
-    let listener = heard.clone();
-    let url = format!("redis://app:secret@127.0.0.1:{}", server.port);
-    let limiter = Limiter::new(
-        store(&url).listener(move |event| listener.lock().expect("a lock").push(event.kind)).build().expect("a store"),
-    );
-    for _ in 0..20 {
-        let answer = limiter.limit_sync(&hourly("faults", 10), "ada");
-        assert_eq!(failure(&answer), Some(Failure::Denied), "{answer:?}");
-    }
-    let told = heard.lock().expect("a lock").iter().map(|kind| kind.name()).collect::<Vec<_>>();
-    assert_eq!(told, ["failure", "degraded"]);
-    assert_eq!(limiter.stats().failures[&Failure::Denied], 20);
 }
 
 #[test]

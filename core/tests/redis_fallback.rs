@@ -40,25 +40,6 @@ fn a_full_fallback_counts_newcomers_together_and_frees_nobody() {
 }
 
 #[test]
-fn clearing_forgets_what_this_process_decided_alone() {
-    let server = Server::start();
-    let (limiter, limit) = (well(&server.url(), OnError::Local), hourly("cleared", 1));
-    let ask_alone = || loop {
-        let info = limiter.limit_sync(&limit, "ada").expect("an answer");
-        if info.degraded {
-            return info;
-        }
-    };
-    server.pause();
-    assert_eq!([(); 2].map(|()| ask_alone().blocked), [false, true]);
-    server.resume();
-    wait_until("the store decides", || !limiter.limit_sync(&limit, "eve").expect("an answer").degraded);
-    limiter.clear_sync().expect("the server is back");
-    server.pause();
-    assert!(!ask_alone().blocked);
-}
-
-#[test]
 fn what_the_store_charged_is_not_given_back_here() {
     let server = Server::start();
     let (limiter, limit) = (well(&server.url(), OnError::Local), hourly("receipts", 2));

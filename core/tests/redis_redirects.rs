@@ -6,19 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::calls::hourly;
+use crate::calls::{hourly, raising};
 use crate::servers::fake::Fake;
 use crate::servers::{Cluster, Server, wait_until};
-use tidegate::remote::{Failure, OnError};
-use tidegate::{Error, Limiter, Redis};
+use tidegate::Error;
+use tidegate::remote::Failure;
 
 /// Long, so that no machine is too slow for it.
 const PATIENT: Duration = Duration::from_secs(10);
-
-fn raising(url: &str, timeout: Duration) -> Limiter {
-    let store = Redis::builder(url).timeout(timeout).on_error(OnError::Raise).deny_cache(Duration::ZERO);
-    Limiter::new(store.listener(|event| eprintln!("{event}")).build().expect("a store"))
-}
 
 /// A host that no configuration names, on every local address; and the connections that were made to it.
 fn stranger() -> (u16, Arc<AtomicUsize>) {

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use crate::calls::hourly;
+use crate::calls::{hourly, raising};
 use crate::servers::proxy::Proxy;
 use crate::servers::{Cluster, Server, free_port, wait_until};
 use tidegate::remote::OnError;
@@ -12,11 +12,6 @@ use tidegate::{Call, Check, Limiter, Redis};
 
 /// Longer than a busy machine takes, where no server fails.
 const PATIENT: Duration = Duration::from_secs(10);
-
-fn raising(url: &str, timeout: Duration) -> Limiter {
-    let store = Redis::builder(url).timeout(timeout).on_error(OnError::Raise).deny_cache(Duration::ZERO);
-    Limiter::new(store.listener(|event| eprintln!("{event}")).build().expect("a store"))
-}
 
 #[test]
 fn a_unix_socket_and_a_database_of_ones_own() {

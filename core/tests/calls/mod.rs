@@ -26,6 +26,12 @@ pub(crate) fn over_in(url: &str, policy: OnError, deadline: Duration) -> Limiter
     )
 }
 
+/// One that raises the store's failures, and prints its events.
+pub(crate) fn raising(url: &str, timeout: Duration) -> Limiter {
+    let store = Redis::builder(url).timeout(timeout).on_error(OnError::Raise).deny_cache(Duration::ZERO);
+    Limiter::new(store.listener(|event| eprintln!("{event}")).build().expect("a store"))
+}
+
 /// The same, once the store decides: a busy machine may take longer than a deadline to start a server and to connect.
 pub(crate) fn well(url: &str, policy: OnError) -> Limiter {
     well_in(url, policy, DEADLINE)

@@ -113,3 +113,22 @@ fn a_receipt_that_is_used_up_stays_so_whatever_fails() {
         assert!(!mine.is_open(), "{error}");
     }
 }
+
+#[test]
+fn clearing_forgets_what_this_process_decided_alone() {
+    let server = Server::start();
+    let (limiter, limit) = (well(&server.url(), OnError::Local), hourly("cleared", 1));
+    let ask_alone = || loop {
+        let info = limiter.limit_sync(&limit, "ada").expect("an answer");
+        if info.degraded {
+            return info;
+        }
+    };
+    server.pause();
+    assert_eq!([(); 2].map(|()| ask_alone().blocked), [false, true]);
+    server.resume();
+    wait_until("the store decides", || from_the_store(&limiter, &limit, "eve"));
+    limiter.clear_sync().expect("the server is back");
+    server.pause();
+    assert!(!ask_alone().blocked);
+}

@@ -5,17 +5,12 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::calls::{ask_within, hourly};
+use crate::calls::{ask_within, hourly, raising};
 use crate::servers::{Cluster, Server, free_port, wait_until};
-use tidegate::remote::{BreakerState, Failure, OnError};
-use tidegate::{Error, Limit, LimitInfo, Limiter, Redis};
+use tidegate::remote::{BreakerState, Failure};
+use tidegate::{Error, Limit, LimitInfo, Limiter};
 
 const DEADLINE: Duration = Duration::from_millis(200);
-
-fn raising(url: &str) -> Limiter {
-    let store = Redis::builder(url).timeout(DEADLINE).on_error(OnError::Raise).deny_cache(Duration::ZERO);
-    Limiter::new(store.listener(|event| eprintln!("{event}")).build().expect("a store"))
-}
 
 fn ask(limiter: &Limiter, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
     ask_within(DEADLINE, limiter, limit, actor)
@@ -44,7 +39,7 @@ fn sentinels_name_the_primary_and_the_next_one() {
         })
         .collect();
     let hosts: Vec<_> = sentinels.iter().map(|sentinel| format!("127.0.0.1:{}", sentinel.port)).collect();
-    let limiter = raising(&format!("redis+sentinel://{}/shop", hosts.join(",")));
+    let limiter = raising(&format!("redis+sentinel://{}/shop", hosts.join(",")), DEADLINE);
     let limit = hourly("sentinels", 1000);
     recovery(&limiter, &limit, "ada");
     wait_until("the sentinels know each other and the replica", || {
@@ -69,7 +64,7 @@ fn sentinels_name_the_primary_and_the_next_one() {
     let after = ask(&limiter, &limit, "ada").expect("an answer").remaining;
     assert!(after < before, "what was charged before the failover still counts: {after} after {before}");
 
-    let nobody = raising(&format!("redis+sentinel://{}/nobody", hosts.join(",")));
+    let nobody = raising(&format!("redis+sentinel://{}/nobody", hosts.join(",")), DEADLINE);
     assert!(matches!(ask(&nobody, &limit, "ada"), Err(Error::Store(_))));
     for sentinel in &sentinels {
         let _ = fs::remove_file(std::env::temp_dir().join(format!("tidegate-sentinel-{}.conf", sentinel.port)));
@@ -84,7 +79,7 @@ fn is_primary(node: &Server) -> bool {
 fn a_cluster_outlives_a_primary_that_dies_or_hangs() {
     for hangs in [false, true] {
         let mut cluster = Cluster::start(1);
-        let limiter = raising(&cluster.url());
+        let limiter = raising(&cluster.url(), DEADLINE);
         let limit = hourly("failover", 100_000);
         let actors: Vec<String> = (0..40).map(|number| format!("actor {number}")).collect();
         // A busy machine may connect to six servers for longer than a call has.

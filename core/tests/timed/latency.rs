@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::calls::{SLACK, hourly, over_in, well_in};
+use crate::calls::{SLACK, hourly, over_in, raising, well_in};
 use crate::servers::proxy::Proxy;
 use crate::servers::{Cluster, Server, wait_until};
 use futures_util::future::join_all;
@@ -242,7 +242,8 @@ fn what_was_only_read_by_its_deadline_is_not_charged() {
     let limit = hourly("slow", 100);
     let store = |url: &str| Redis::builder(url).strategy(Strategy::Transactions).deny_cache(Duration::ZERO);
     let hasty = store(&proxy.url()).timeout(deadline).on_error(OnError::Local);
-    let [direct, slow] = [store(&server.url()), hasty].map(|store| Limiter::new(store.build().expect("a store")));
+    let patient = store(&server.url()).timeout(PATIENT).on_error(OnError::Raise);
+    let [direct, slow] = [patient, hasty].map(|store| Limiter::new(store.build().expect("a store")));
     wait_until("the store decides", || !slow.peek_sync(&limit, "ada").expect("an answer").degraded);
     // What was read arrives too late for a charge.
     proxy.delay(Duration::from_millis(120));
@@ -262,7 +263,7 @@ fn the_first_call_of_a_limiter_does_not_wait_for_the_next_look_at_the_map() {
     let limit = hourly("fresh", 1000);
     for url in [cluster.url(), cluster.nodes[0].url()] {
         let slow = |_: &u32| {
-            let (began, limiter) = (Instant::now(), over_in(&url, OnError::Raise, PATIENT));
+            let (began, limiter) = (Instant::now(), raising(&url, PATIENT));
             limiter.limit_sync(&limit, "ada").expect("an answer");
             began.elapsed() >= Duration::from_millis(100)
         };
