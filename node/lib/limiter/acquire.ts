@@ -4,7 +4,7 @@ import { native } from '../native/native.js'
 import { infoFrom, LimitInfo, type Part, type Store } from '../results/info.js'
 import { clearTimeout, elapsed, setTimeout } from '../time/timers.js'
 import type { Read } from './call-options.js'
-import { actorsOf, bufferFor, decideSeveral } from './checks.js'
+import { type Answer, actorsOf, bufferFor, decideSeveral } from './checks.js'
 import { expectInto, ignore, numbered, release, replyQueue } from './queue.js'
 import { wakeRung, whenRung } from './waiting.js'
 
@@ -33,8 +33,7 @@ export async function acquiredLater(store: Store, parts: readonly Part[], option
 }
 
 /** Charges what fits now; in a shared store it is given back where the signal aborts meanwhile. */
-export async function limitedLater(store: Store, parts: readonly Part[], options: Read): Promise<LimitInfo> {
-  options.signal?.throwIfAborted()
+export function limitedLater(store: Store, parts: readonly Part[], options: Read): Answer {
   return store.shared ? handled(store, Call.Limit, parts, options) : decideSeveral(store, Call.Limit, parts, options)
 }
 

@@ -197,10 +197,10 @@ export async function holdOf(store: Store, limit: unknown, actor: unknown, given
 function taken(store: Store, parts: readonly Part[], options: Read): Answer {
   // NaN is refused there.
   if ((options.maxWaitMs ?? 0) !== 0) return acquiredLater(store, parts, options)
+  options.signal?.throwIfAborted()
   const atOnce = options.maxWaitMs === undefined ? options : { ...options, maxWaitMs: undefined }
   const [only] = parts
   if (only === undefined || parts.length > 1 || store.shared) return limitedLater(store, parts, atOnce)
-  options.signal?.throwIfAborted()
   const { limit, actor, cost } = only
   return decideOne(store, Call.Limit, limit, actor, cost === atOnce.cost ? atOnce : { ...atOnce, cost })
 }
