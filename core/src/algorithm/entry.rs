@@ -21,18 +21,6 @@ macro_rules! entry {
             $(entry!(state $small_name $small $copied);)*
             $(entry!(state $long_name $long $lent);)*
 
-            /// Replaces an entry; a small one is written in place, and nothing is dropped, which the compiler does not see.
-            #[inline(always)]
-            pub(crate) fn replace(&mut self, entry: Self) {
-                match (&mut *self, &entry) {
-                    $((Self::$small(old), Self::$small(new)) => {
-                        *old = *new;
-                        std::mem::forget(entry);
-                    })*
-                    _ => *self = entry,
-                }
-            }
-
             /// Adds the numbers that a store keeps of it.
             #[cfg(feature = "remote")]
             pub(crate) fn write(&self, numbers: &mut impl Extend<f64>) {
@@ -51,9 +39,20 @@ macro_rules! entry {
                     if let Entry::$small(state) = entry { Some(*state) } else { None }
                 }
 
+            }
+
+            impl IntoEntry for $copied {
                 #[inline]
                 fn into_entry(self) -> Entry {
                     Entry::$small(self)
+                }
+
+                #[inline]
+                fn write_over(self, old: &mut Entry) {
+                    match old {
+                        Entry::$small(old) => *old = self,
+                        old => *old = Entry::$small(self),
+                    }
                 }
             }
         )*
@@ -76,8 +75,25 @@ macro_rules! entry {
 states!(entry!());
 
 /// A state of a few numbers, which is copied where a longer one is lent.
-pub(crate) trait Small: Copy {
+pub(crate) trait Small: Copy + IntoEntry {
     /// The state in an entry of this kind.
     fn of(entry: &Entry) -> Option<Self>;
+}
+
+/// What a table keeps: an entry, or a state that becomes one where it is kept, because to move one can be felt.
+pub(crate) trait IntoEntry: Sized {
     fn into_entry(self) -> Entry;
+
+    /// Takes the place of an entry; a state of a few numbers is written over one of its kind.
+    #[inline]
+    fn write_over(self, old: &mut Entry) {
+        *old = self.into_entry();
+    }
+}
+
+impl IntoEntry for Entry {
+    #[inline]
+    fn into_entry(self) -> Entry {
+        self
+    }
 }

@@ -36,7 +36,7 @@ pub(crate) use block::Block;
 pub(crate) use calendar::Calendar;
 pub(crate) use counter::Counter;
 pub(crate) use decay::Decaying;
-pub(crate) use entry::{Entry, Small};
+pub(crate) use entry::{Entry, IntoEntry, Small};
 pub(crate) use figures::{Figures, product};
 pub(crate) use grouped::Grouped;
 pub(crate) use held::Concurrent;

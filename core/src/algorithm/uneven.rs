@@ -1,7 +1,7 @@
 //! A level of which units leave within a group of ticks too: the arithmetic of [`LevelRule`] where the units that have
 //! left in this group are counted once for all questions of a decision.
 
-use super::{Algorithm, Drains, Entry, Level, LevelRule, Mended, Small};
+use super::{Algorithm, Drains, Entry, IntoEntry, Level, LevelRule, Mended, Small};
 use crate::log_duration::LogDuration;
 use crate::time::Micros;
 
@@ -21,7 +21,9 @@ impl Small for Within {
     fn of(entry: &Entry) -> Option<Self> {
         Level::of(entry).map(|level| Self { level, gone: 0 })
     }
+}
 
+impl IntoEntry for Within {
     #[inline]
     fn into_entry(self) -> Entry {
         self.level.into_entry()

@@ -235,7 +235,7 @@ pub(crate) fn answer<R: Algorithm>(
         reset_ms: millis_up(algorithm.until(state, now, awaited)),
         full_reset_ms: millis_up(algorithm.full(state, now)),
         at: if charged { algorithm.charged_at(state, now) } else { now },
-        wait_ms: if check.admitted { millis_up(check.verdict.wait) } else { 0 },
+        wait_ms: if matches!(verb, Verb::Acquire { .. }) && check.admitted { millis_up(check.verdict.wait) } else { 0 },
         next_ms: millis_up(algorithm.next(state, now, remaining)),
         quota: algorithm.quota(),
         window_ms: algorithm.window_ms(),

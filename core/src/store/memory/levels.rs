@@ -8,7 +8,7 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment, Undecided};
-use crate::algorithm::{Algorithm, Entry, Level, LevelRule};
+use crate::algorithm::{Algorithm, Level, LevelRule};
 use crate::decision::{Change, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
@@ -184,7 +184,7 @@ impl Memory {
                 }
                 let drain = Drain::new(rule.drains(level, now), moment.timeline);
                 let before = table.len();
-                moved |= self.keep_state(table, place, *fingerprint, Entry::Level(*level), level.level == 0, drain);
+                moved |= self.keep_state(table, place, *fingerprint, *level, level.level == 0, drain);
                 missing -= usize::from(table.len() > before);
             }
         }

@@ -6,7 +6,7 @@ use super::overflow::BoundedTable;
 use super::slot::Drain;
 use super::table::Place;
 use super::{Memory, Moment};
-use crate::algorithm::{Algorithm, Drains, Entry, Rule, Small, states, with_long, with_small};
+use crate::algorithm::{Algorithm, Drains, Entry, IntoEntry, Rule, Small, states, with_long, with_small};
 use crate::decision::{Change, Impossible, Resolved, Verb, Verdict, answer, commit, examine};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
@@ -97,7 +97,7 @@ impl Memory {
             if place.is_err() && !is_empty && !self.reserve(1) {
                 return Err(Undecided::Crowded);
             }
-            self.keep_state(&mut table, place, fingerprint, state.into_entry(), is_empty, drain);
+            self.keep_state(&mut table, place, fingerprint, state, is_empty, drain);
         }
         table.count(check.admitted);
         // No other call has to wait while the answer is made.
@@ -116,7 +116,7 @@ impl Memory {
         moment: Moment,
     ) -> bool {
         let mended = table.read::<R::State>(place).and_then(|before| algorithm.mended(&before, moment.now));
-        let mended = mended.map_or(Entry::Absent, |mended| mended.into_entry(Small::into_entry));
+        let mended = mended.map_or(Entry::Absent, |mended| mended.into_entry(IntoEntry::into_entry));
         let drains = (!algorithm.is_empty(state, moment.now)).then(|| algorithm.drains(state, moment.now));
         self.keep_mended(table, place, mended, drains, moment)
     }
@@ -197,7 +197,7 @@ impl Memory {
         table: &mut BoundedTable,
         place: Place,
         fingerprint: Fingerprint,
-        entry: Entry,
+        entry: impl IntoEntry,
         is_empty: bool,
         drain: Drain,
     ) -> bool {
@@ -208,7 +208,7 @@ impl Memory {
                 return false;
             }
             Err(_) if is_empty => return false,
-            Err(_) => table.insert(fingerprint, entry, drain),
+            Err(_) => table.insert(fingerprint, entry.into_entry(), drain),
         }
         true
     }

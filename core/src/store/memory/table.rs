@@ -7,7 +7,7 @@
 use std::mem;
 
 use super::slot::{Drain, Kept, Slot, Timeline};
-use crate::algorithm::{Entry, Small};
+use crate::algorithm::{Entry, IntoEntry, Small};
 use crate::fingerprint::Fingerprint;
 use crate::time::Micros;
 
@@ -179,16 +179,19 @@ impl<B: Beside> Table<B> {
     /// Keeps an entry in the slot where it was.
     #[expect(clippy::inline_always, reason = "what kind of entry it is, is known where it is called")]
     #[inline(always)]
-    pub(super) fn replace(&mut self, at: usize, entry: Entry, drain: Drain) {
+    pub(super) fn replace(&mut self, at: usize, entry: impl IntoEntry, drain: Drain) {
         let slot = &mut self.slots[at];
         // The kind of state is part of the fingerprint, so the new one goes where the old one was.
-        match (slot.kept(), entry) {
-            (Kept::Here(_), Entry::Level(level)) => slot.keep(&Kept::Here(level), drain),
-            (Kept::Here(_), _) => {}
-            (kept @ Kept::Aside(index), entry) => {
+        match slot.kept() {
+            Kept::Here(_) => {
+                if let Entry::Level(level) = entry.into_entry() {
+                    slot.keep(&Kept::Here(level), drain);
+                }
+            }
+            kept @ Kept::Aside(index) => {
                 slot.keep(&kept, drain);
                 if let Some(rare) = self.rare.as_mut() {
-                    rare.aside[index].replace(entry);
+                    entry.write_over(&mut rare.aside[index]);
                 }
             }
         }

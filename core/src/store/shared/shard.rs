@@ -10,7 +10,7 @@ use super::lock::Words;
 use super::locked::Shard;
 use super::plan::{REST, SLOTS, part};
 use super::slots::{self, DRAIN, INLINE, LOW, NONE, NUMBERS};
-use crate::algorithm::{Algorithm, Doubles, Entry, Rule, Small, Stored};
+use crate::algorithm::{Algorithm, Doubles, Entry, IntoEntry, Rule, Small, Stored};
 use crate::fingerprint::Fingerprint;
 use crate::inline_vec::InlineVec;
 use crate::store::memory::{CANDIDATES, Drain, GIVEN_LIVES, Moment, SWEEP_AT_MOST, SWEEP_PER_MILLI, Timeline};
@@ -282,7 +282,7 @@ impl Shard<'_> {
         } else {
             Drain::new(algorithm.drains(state, moment.now), moment.timeline)
         };
-        match mended.map_or(Entry::Absent, |mended| mended.into_entry(Small::into_entry)) {
+        match mended.map_or(Entry::Absent, |mended| mended.into_entry(IntoEntry::into_entry)) {
             Entry::Absent => self.vacate(Array::Own, slot),
             mended => self.write(Array::Own, slot, &mended, drain),
         }
