@@ -11,7 +11,7 @@ from fastapi.encoders import ENCODERS_BY_TYPE
 from starlette.requests import HTTPConnection, Request
 
 from ._errors import LimitError, TidegateError
-from ._tidegate import LimitInfo
+from ._tidegate import _APP, LimitInfo
 from ._web.asgi.connection import Outcome, Scope
 from ._web.asgi.middleware import RateLimitMiddleware as _Middleware
 from ._web.asgi.record import KEY, Record, info, settle
@@ -21,7 +21,6 @@ from ._web.fastapi.openapi import document
 from ._web.fastapi.plan import Limiting, Plan, check_routes, exempt, plan_of
 from ._web.fastapi.refusal import AnsweredError, RateLimited, failure, refusal_of, register
 from ._web.guard import ASK, Given, Guard, LimitOptions, Limits, Part, Unpack
-from ._web.places import APP
 from ._web.record import unreleased
 from ._web.store import OF_MIDDLEWARE, LimiterLike, Store, store_of
 from .asgi import MessageLimit
@@ -162,7 +161,7 @@ class RateLimit(Limiting):
         try:
             for one in group:
                 if one is self or one not in overridden:
-                    place = APP if plan is None else plan.place(one)
+                    place = _APP if plan is None else plan.place(one)
                     part = await room.part(one.guard, connection, place, key if one.asks_dependency else ASK)
                     parts += [] if part is None else [part]
             if parts:

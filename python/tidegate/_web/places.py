@@ -1,19 +1,13 @@
-"""Places that limits are for: their names, and the marks that decorators put on them."""
+"""Limits of places: the marks that decorators put on them, and those that are decided together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from .._errors import LimitError
-from .._tidegate import _APP as APP
 from .._tidegate import Limit
-from .._tidegate import _route_name as route_name
-from .._tidegate import _template as template
 from .guard import Guard
-
-# Of the engine's, for the modules that name places.
-__all__ = ["APP", "route_name", "template"]
 
 
 def check_together(guards: Iterable[tuple[Guard[Any], str]]) -> None:
@@ -28,29 +22,24 @@ def check_together(guards: Iterable[tuple[Guard[Any], str]]) -> None:
                 raise LimitError(f"{message}; give one of them a name", limit.key, "name", repr(limit))
 
 
-class Exemption:
-    """The mark of what is not limited."""
-
-
-EXEMPT = Exemption()
-
-Mark: TypeAlias = "Guard[Any] | Exemption"
+EXEMPT = object()
+"""The mark of what is not limited; that of what is limited is a guard."""
 
 # `functools.wraps` carries it to the outside of other decorators.
 NAME = "__tidegate_marks__"
 
 
-def mark(owner: object, thing: object, new: Mark) -> None:
+def mark(owner: object, thing: object, new: object) -> None:
     """Puts a limit, or an exemption, on a view or what holds views."""
     setattr(thing, NAME, ((owner, new), *getattr(thing, NAME, ())))
 
 
-def marks(owner: object, thing: object) -> list[Mark]:
+def marks(owner: object, thing: object) -> list[object]:
     """The marks of one owner, the outermost first."""
     return [found for by, found in getattr(thing, NAME, ()) if by is owner]
 
 
-def applying(outer: Sequence[Mark], inner: Sequence[Mark]) -> tuple[list[Guard[Any]], frozenset[Guard[Any]]]:
+def applying(outer: Sequence[object], inner: Sequence[object]) -> tuple[list[Guard[Any]], frozenset[Guard[Any]]]:
     """The limits of a view that are decided, of those around it and its own; and all of them, not to be asked later."""
     seen = frozenset(found for found in [*outer, *inner] if isinstance(found, Guard))
     applied = [] if EXEMPT in inner else [*(() if EXEMPT in outer else outer), *inner]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from .._errors import LimitError
 from .._http import Gate, GateOptions
-from .._tidegate import _Denials, _key_of
+from .._tidegate import _APP, _Denials, _key_of
 from . import workers
 from .decision import Decision, decide
 from .definitions import Asked, Known
@@ -20,7 +20,6 @@ from .failure import asked, invalid
 from .frames import served
 from .guard import ASK, Guard, GuardOptions, Limits, Part
 from .option_checks import unknown_option
-from .places import APP
 from .store import MEMORY, LimiterLike, store_of
 
 R = TypeVar("R")
@@ -131,7 +130,7 @@ class Room(Generic[R]):
             self.gate.report("same-name-twice", guard.name or place)
         return granted
 
-    async def part(self, guard: Guard[R], request: R, place: str = APP, actor: object = ASK) -> Part | None:
+    async def part(self, guard: Guard[R], request: R, place: str = _APP, actor: object = ASK) -> Part | None:
         """The checks of one guard, ``None`` where it does not limit this request.
 
         An ``actor`` that was found elsewhere, as by a dependency of the framework, stands for the value of the key.

@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..._http import Gate
-from ..._tidegate import LimitInfo
+from ..._tidegate import _APP, LimitInfo
 from ..decision import Decision, decide
 from ..drive import run
 from ..guard import Guard
-from ..places import APP
 from ..room import Room
 from ..store import Store
 from .connection import HasScope, Scope
@@ -64,7 +63,7 @@ class AsgiRoom(Room[R]):
         """The address that is limited by default."""
         return self.gate.client_of(request.scope)
 
-    def client_limits(self, guard: Guard[Any], store: Store, place: str = APP) -> ClientLimits | None:
+    def client_limits(self, guard: Guard[Any], store: Store, place: str = _APP) -> ClientLimits | None:
         """A guard's limits for the requests to a place, where those ask for the client's address and do not wait."""
         if store.shared or not guard.is_by_address:
             return None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..places import template
+from ..._tidegate import _template
 from .connection import Scope
 
 
 def route_template(scope: Scope) -> str | None:
     """The template of the route that serves a request, as Starlette has noted it; ``None`` where it has not."""
     path = getattr(scope.get("route"), "path_format", None)
-    return None if path is None else template(mounted(scope) + path, "braces")
+    return None if path is None else _template(mounted(scope) + path, "braces")
 
 
 def mounted(scope: Scope) -> str:

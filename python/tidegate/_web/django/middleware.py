@@ -12,7 +12,7 @@ from django.http import HttpResponse
 from ..._errors import StoreError
 from ..drive import driven, run
 from ..frames import serves
-from ..places import Mark, applying, check_together, marks
+from ..places import applying, check_together, marks
 from .room import ByStore, DjangoGuard, DjangoRecord, Plan, project
 from .serve import begin, finish, limit, rooms, route_of
 
@@ -93,7 +93,7 @@ def plan_of(view: Any, route: str | None) -> Plan:
     known = project()
     plan = known.plans.get(id(view))
     if plan is None or plan.view is not view:
-        outer: list[Mark] = [] if known.default is None else [known.default]
+        outer = [] if known.default is None else [known.default]
         if len(known.plans) >= MOST_VIEWS:
             known.plans.clear()
         found, seen = applying(outer, marks(OWNER, view))

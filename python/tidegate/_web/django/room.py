@@ -14,9 +14,9 @@ from django.utils.module_loading import import_string
 from ..._aio import AsyncLimiter
 from ..._errors import LimitError
 from ..._http import GateOptions
+from ..._tidegate import _APP
 from ..frames import makes_once
 from ..guard import Guard, GuardOptions
-from ..places import APP
 from ..store import MEMORY
 from ..wsgi import EnvironRecord, EnvironRoom
 
@@ -122,7 +122,7 @@ class Project:
 
     def place(self, guard: Guard[Any], route: str | None) -> str:
         """The name of what a guard limits: the route with this template, or the application."""
-        return APP if guard is self.default or route is None else route
+        return _APP if guard is self.default or route is None else route
 
     def named(self, alias: str) -> DjangoRoom:
         """The room of a store."""

@@ -8,8 +8,8 @@ from typing import Any
 from django.urls import get_resolver
 from django.urls.resolvers import LocalePrefixPattern, URLResolver
 
+from ..._tidegate import _template
 from ..operate import Place
-from ..places import template
 from .middleware import plan_of
 from .room import project
 
@@ -43,4 +43,4 @@ def _views(resolver: Any, before: str) -> Iterator[tuple[str, Any]]:
         if isinstance(pattern, URLResolver):
             yield from _views(pattern, before + own)
         else:
-            yield template(before + own, "angles"), pattern.callback
+            yield _template(before + own, "angles"), pattern.callback

@@ -14,11 +14,11 @@ from django.dispatch import Signal
 from django.http import HttpResponse
 from django.utils.translation import get_language
 
+from ..._tidegate import _template
 from ..decision import Decision
 from ..drive import value_of
 from ..failure import RequestError
 from ..guard import Part
-from ..places import template
 from ..wsgi import Settled
 from .room import UNKNOWN, ByStore, DjangoGuard, DjangoRecord, DjangoRoom, project, record_of
 
@@ -49,12 +49,10 @@ def route_of(request: Any) -> str | None:
     route: str = match.route
     if settings.USE_I18N and is_language_prefix_patterns_used(getattr(request, "urlconf", settings.ROOT_URLCONF))[0]:
         route = route.removeprefix(f"{get_language() or settings.LANGUAGE_CODE}/")
-    return _template(route)
+    return _template_of(route, "angles")
 
 
-@lru_cache(4096)
-def _template(route: str) -> str:
-    return template(route, "angles")
+_template_of = lru_cache(4096)(_template)
 
 
 def rooms(record: DjangoRecord, guards: Sequence[DjangoGuard]) -> ByStore:

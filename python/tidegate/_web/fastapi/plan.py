@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from ..._tidegate import _APP, _route_name, _template
 from ..asgi.room import AsgiRoom, ClientLimits
 from ..asgi.template import mounted
 from ..guard import Guard
-from ..places import APP, check_together, route_name, template
+from ..places import check_together
 from ..store import Store
 
 
@@ -70,7 +71,7 @@ class Plan:
 
     def place(self, limit: Limiting) -> str:
         """The name of what a limit is for."""
-        return APP if limit in self.of_app else self.route
+        return _APP if limit in self.of_app else self.route
 
     def prepare(self, room: AsgiRoom[Any]) -> None:
         """Finds what is the same for each request that a room serves."""
@@ -124,7 +125,7 @@ def plan_of(scope: Any, room: AsgiRoom[Any]) -> Plan | None:
 
 def name_of(methods: Iterable[str], path: str) -> str:
     """The name of a route."""
-    return route_name(list(methods), template(path, "braces"))
+    return _route_name(list(methods), _template(path, "braces"))
 
 
 def check_routes(app: Any) -> None:

@@ -11,10 +11,10 @@ from werkzeug.exceptions import HTTPException, ServiceUnavailable, TooManyReques
 
 from ..._errors import LimitError, TidegateError
 from ..._http import Gate
-from ..._tidegate import LimitInfo
+from ..._tidegate import _APP, LimitInfo, _route_name, _template
 from ..failure import RequestError, translated
 from ..guard import Guard, Limits
-from ..places import APP, Mark, applying, check_together, marks, route_name, template
+from ..places import applying, check_together, marks
 from ..wsgi import EnvironRecord, EnvironRoom
 
 KEY = "tidegate"
@@ -71,12 +71,12 @@ class Plan:
     def __init__(self, owner: object, app: Flask, room: FlaskRoom, rule: Any) -> None:
         self.rule = rule
         self.default = default = room.default
-        self.route = APP
+        self.route = _APP
         """The name of the route; that of the application where no route has matched."""
-        outer: list[Mark] = [] if default is None else [default]
-        inner: list[Mark] = []
+        outer: list[object] = [] if default is None else [default]
+        inner: list[object] = []
         if rule is not None:
-            self.route = route_name(list(rule.methods or ()), template(rule.rule, "angles"))
+            self.route = _route_name(list(rule.methods or ()), _template(rule.rule, "angles"))
             around, _, name = rule.endpoint.rpartition(".")
             # A blueprint within another has the other's name in its own.
             names = [part for part in accumulate(around.split("."), "{}.{}".format) if part in app.blueprints]
@@ -90,4 +90,4 @@ class Plan:
 
     def place(self, guard: Guard[Request]) -> str:
         """The name of what a guard limits."""
-        return APP if guard is self.default else self.route
+        return _APP if guard is self.default else self.route
