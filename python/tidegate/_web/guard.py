@@ -1,20 +1,20 @@
-"""The options of one place that limits requests: a middleware, a route, a decorator."""
+"""The options of one place that limits requests: a middleware, a route, a decorator. They are checked once."""
 
 from __future__ import annotations
 
 import inspect
 import itertools
+import math
 import sys
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from .._errors import LimitError
 from .._limits import Limits as Document
 from .._limits import SelectedLimits
-from .._tidegate import _CANDIDATE, Limit, LimitInfo
+from .._tidegate import _CANDIDATE, Limit, Limiter, LimitInfo
 from .definitions import Asked, Definitions, Documented, Known, Written
-from .option_checks import charges_of, check_function, check_numbers, unknown_option
 
 if sys.version_info >= (3, 11):
     from typing import TypedDict, Unpack
@@ -22,7 +22,7 @@ else:
     # Python's own cannot be generic before.
     from typing_extensions import TypedDict, Unpack
 
-__all__ = ["ASK", "Given", "Guard", "GuardOptions", "LimitOptions", "Limits", "Part", "Unpack"]
+__all__ = ["ASK", "Given", "Guard", "GuardOptions", "LimitOptions", "Limits", "Part", "Unpack", "check_names"]
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -41,6 +41,9 @@ MOST_CHOICES = 1024
 ASK: Any = object()
 
 _numbers = itertools.count(1)
+
+# Tells of a cost or a factor that a limit can never take; nothing is charged in it.
+_TRIAL = Limiter(max_entries=1)
 
 
 class LimitOptions(TypedDict, Generic[R], total=False):
@@ -100,15 +103,15 @@ class Guard(Generic[R]):
     """Limits and the options that go with them, checked once."""
 
     def __init__(self, limits: Limits[R], **options: Unpack[GuardOptions[R]]) -> None:
-        unknown = options.keys() - GuardOptions.__annotations__.keys()
-        if unknown:
-            raise unknown_option(min(unknown), sorted(GuardOptions.__annotations__))
+        check_names(options, sorted(GuardOptions.__annotations__))
         self.name = options.get("name")
         if self.name is not None and not isinstance(self.name, str):
             raise LimitError(f"name must be text, got {self.name!r}", "", "name", repr(self.name))
         self.number = next(_numbers)
         """Its own among all guards of this process."""
         self.limits = limits if callable(limits) else None
+        self.may_change = isinstance(limits, Document | SelectedLimits)
+        """Its limits are those of a document."""
         self.static: Known | None = None
         """The limits that are known without a request."""
         if isinstance(limits, Document | SelectedLimits):
@@ -123,14 +126,14 @@ class Guard(Generic[R]):
         self.shadow = None if observed is None else Definitions("shadow", observed, self.name, " shadow")
         self.candidate = None if candidate is None else Definitions("candidate", candidate, self.name, _CANDIDATE)
         key, cost, factor = options.get("key"), options.get("cost"), options.get("factor")
-        self.key = None if isinstance(key, str) else check_function("key", key)
+        self.key = None if isinstance(key, str) else _check_function("key", key)
         self.key_name = key if isinstance(key, str) else "ip"
         self.cost: Any = 1 if cost is None else cost
         self.factor: Any = 1.0 if factor is None else factor
         self.has_cost = cost is not None
-        self.skip = check_function("skip", options.get("skip"))
-        self.charge_on = charges_of(options.get("charge_on"))
-        self.on_blocked = check_function("on_blocked", options.get("on_blocked"))
+        self.skip = _check_function("skip", options.get("skip"))
+        self.charge_on = _charges_of(options.get("charge_on"))
+        self.on_blocked = _check_function("on_blocked", options.get("on_blocked"))
         self.override = options.get("override", False)
         functions = [self.limits, self.key, self.skip, cost, factor]
         self.is_async = any(_is_async(function) for function in functions)
@@ -148,7 +151,7 @@ class Guard(Generic[R]):
         if not isinstance(self.override, bool):
             given = repr(self.override)
             raise LimitError(f"override must be True or False, got {given}", "", "override", given)
-        check_numbers(self.cost, self.factor, [limit for one in known for limit in one.checked])
+        _check_numbers(self.cost, self.factor, [limit for one in known for limit in one.checked])
 
     def plain(self, actor: str, place: str) -> Part:
         """The checks of an actor where nothing else is to be asked for."""
@@ -169,11 +172,6 @@ class Guard(Generic[R]):
         """The limits of a place, as far as they are known without a request."""
         return () if self.static is None else self.static.of(place)
 
-    @property
-    def may_change(self) -> bool:
-        """Its limits are those of a document."""
-        return isinstance(self.static, Documented)
-
     def __str__(self) -> str:
         return "a function" if self.static is None else str(self.static)
 
@@ -181,3 +179,47 @@ class Guard(Generic[R]):
 def _is_async(function: object) -> bool:
     call = getattr(function, "__call__", None)  # noqa: B004
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+
+
+def _check_numbers(cost: Any, factor: Any, limits: Sequence[Limit]) -> None:
+    """Raises for a cost or a factor with which every request would be an error."""
+    if not callable(cost):
+        if isinstance(cost, bool) or not isinstance(cost, int):
+            raise LimitError(f"cost must be a whole number or a function, got {cost!r}", "", "cost", repr(cost))
+        if cost < 0:
+            raise LimitError(f"cost must be at least 0, got {cost!r}", "", "cost", repr(cost))
+    if callable(factor):
+        return
+    if isinstance(factor, bool) or not isinstance(factor, int | float):
+        raise LimitError(f"factor must be a number or a function, got {factor!r}", "", "factor", repr(factor))
+    if not 0 <= factor < math.inf:
+        raise LimitError(f"factor must be at least 0 and finite, got {factor!r}", "", "factor", repr(factor))
+    for limit in limits:
+        # A function's cost is not known yet, and 0 fits always.
+        _TRIAL.peek(limit, "", 0 if callable(cost) else cost, factor)
+
+
+def check_names(given: Iterable[str], known: Sequence[str]) -> None:
+    """Raises for an option that there is not."""
+    for name in sorted(set(given).difference(known)):
+        raise LimitError(f"{name} is not an option, which are: {', '.join(known)}", "", name, "")
+
+
+def _check_function(field: str, given: Any) -> Any:
+    if given is not None and not callable(given):
+        raise LimitError(f"{field} must be a function, got {given!r}", "", field, repr(given))
+    return given
+
+
+def _charges_of(given: Any) -> Callable[[int, Any], bool] | None:
+    """A predicate of a status and its response."""
+    if given is None:
+        return None
+    if callable(given):
+        predicate: Callable[[Any], bool] = given
+        return lambda _status, response: predicate(response)
+    statuses = frozenset(given) if isinstance(given, Collection) and not isinstance(given, str | bytes) else None
+    if not statuses or not all(isinstance(status, int) and 100 <= status <= 599 for status in statuses):
+        wanted = "a function of the response or the statuses that are charged"
+        raise LimitError(f"charge_on must be {wanted}, got {given!r}", "", "charge_on", repr(given))
+    return lambda status, _response: status in statuses

@@ -18,8 +18,7 @@ from .definitions import Asked, Known
 from .drive import run, value_of
 from .failure import asked, invalid
 from .frames import served
-from .guard import ASK, Guard, GuardOptions, Limits, Part
-from .option_checks import unknown_option
+from .guard import ASK, Guard, GuardOptions, Limits, Part, check_names
 from .store import MEMORY, LimiterLike, store_of
 
 R = TypeVar("R")
@@ -52,9 +51,7 @@ class Room(Generic[R]):
 
     def __init__(self, limiter: LimiterLike = MEMORY, limits: Limits[Any] | None = None, **options: Any) -> None:
         gate, guard = GateOptions.__annotations__.keys() - {"scope"}, GuardOptions.__annotations__.keys()
-        unknown = options.keys() - gate - guard
-        if unknown:
-            raise unknown_option(min(unknown), ["limiter", self.limits, *sorted(gate | guard)])
+        check_names(options, ["limiter", self.limits, *sorted(gate | guard)])
         self.store = store_of(limiter)
         made_inside = served()
         self.gate = Gate(scope=repr(self.store), **{name: options[name] for name in gate & options.keys()})
