@@ -16,9 +16,8 @@ from ._web.asgi.middleware import RateLimitMiddleware
 from ._web.asgi.record import info, record_of, settle
 from ._web.asgi.room import AsgiRoom
 from ._web.asgi.template import route_template
-from ._web.decision import NO_LIMIT
 from ._web.guard import Guard, GuardOptions, Limits, Unpack
-from ._web.store import OF_MIDDLEWARE, LimiterLike
+from ._web.store import NO_LIMIT, OF_MIDDLEWARE, LimiterLike
 
 __all__ = ["MessageLimit", "Outcome", "RateLimitMiddleware", "Request", "info", "settle"]
 

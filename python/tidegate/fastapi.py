@@ -16,13 +16,13 @@ from ._web.asgi.connection import Outcome, Scope
 from ._web.asgi.middleware import RateLimitMiddleware as _Middleware
 from ._web.asgi.record import KEY, Record, info, settle
 from ._web.asgi.room import AsgiRoom
-from ._web.decision import NO_LIMIT, Decision, decide
+from ._web.decision import Decision, decide
 from ._web.fastapi.openapi import document
 from ._web.fastapi.plan import Limiting, Plan, check_routes, exempt, plan_of
 from ._web.fastapi.refusal import AnsweredError, RateLimited, failure, refusal_of, register
 from ._web.guard import ASK, Given, Guard, LimitOptions, Limits, Part, Unpack
 from ._web.record import unreleased
-from ._web.store import OF_MIDDLEWARE, LimiterLike, Store, store_of
+from ._web.store import NO_LIMIT, OF_MIDDLEWARE, LimiterLike, Store, store_of
 from .asgi import MessageLimit
 
 __all__ = [

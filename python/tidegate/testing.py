@@ -86,7 +86,7 @@ def use_limiter(limiter: Limiter | AsyncLimiter) -> Iterator[None]:
     >>> with use_limiter(Limiter(clock=clock)):
     ...     clock.advance(60)
     """
-    from ._web.stand_in import stand_in
+    from ._web.store import stand_in
 
     with stand_in(limiter):
         yield
@@ -102,7 +102,7 @@ def limits_off() -> Iterator[None]:
     >>> with limits_off():
     ...     pass
     """
-    from ._web.stand_in import stand_in
+    from ._web.store import stand_in
 
     with stand_in(None):
         yield

@@ -15,10 +15,7 @@ from ..shadow import COUNTS
 from .drive import value_of
 from .failure import by_request
 from .guard import Guard, Part
-from .store import Store
-
-# The engine's own answer where there is no limit.
-NO_LIMIT = LimitInfo(remaining=2**53 - 1, quota=2**53 - 1)
+from .store import NO_LIMIT, Store
 
 _log = logging.getLogger("tidegate")
 
@@ -46,8 +43,11 @@ async def decide(store: Store, parts: Sequence[Part], waits: bool) -> Decision:
             raise
         return Decision(store, parts, NO_LIMIT, plan)
     decision = Decision(store, parts, info, plan)
-    if plan is not None:
-        decision.count(plan)
+    if plan is not None and any(part.shadow or part.candidate for part in parts):
+        for place, denial in plan.count(info, COUNTS):
+            guard = parts[place].guard
+            if guard.on_blocked is not None:
+                decision.shadowed.append((guard, denial))
     if decision.holds:
         if decision.blocked:
             await decision.end(waits)
@@ -81,15 +81,6 @@ class Decision:
         """The renewal of these units meanwhile."""
         self.loop: asyncio.AbstractEventLoop | None = None
         """The event loop that does, where it is one."""
-
-    def count(self, plan: _Plan) -> None:
-        """Counts what is tried."""
-        if not any(part.shadow or part.candidate for part in self.parts):
-            return
-        for place, info in plan.count(self.receipt, COUNTS):
-            guard = self.parts[place].guard
-            if guard.on_blocked is not None:
-                self.shadowed.append((guard, info))
 
     @property
     def deciding(self) -> Part:

@@ -1,13 +1,16 @@
-"""The limiter of a room: one store with its connections, for sync and async callers."""
+"""The limiter of a room: one store with its connections, for sync and async callers; and another for tests."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, ClassVar, TypeAlias
 from weakref import WeakValueDictionary
 
 from .._aio import AsyncLimiter
 from .._errors import LimitError
-from .._tidegate import Limit, Limiter, _Names
+from .._tidegate import Limit, Limiter, LimitInfo, _Names
 
 LimiterLike: TypeAlias = "str | Limiter | AsyncLimiter | Store"
 """A limiter of either kind, or the URL of a store."""
@@ -17,6 +20,9 @@ MEMORY = "memory://"
 
 OF_MIDDLEWARE: Any = type("OfMiddleware", (), {"__repr__": lambda _self: "of the middleware"})()
 """The limiter of a limit that names none: that of the middleware above it. ``None`` is a variable that is not set."""
+
+NO_LIMIT = LimitInfo(remaining=2**53 - 1, quota=2**53 - 1)
+"""The engine's own answer where there is no limit."""
 
 # Keys whose definitions are compared; programs have few, unless functions make them of requests.
 MOST_KEYS = 10_000
@@ -85,3 +91,26 @@ def store_of(limiter: LimiterLike) -> Store:
     if store is None:
         store = _stores[name] = Store(limiter)
     return store
+
+
+class _NoLimiter:
+    """Limits nothing. What is there already is nothing to wait for."""
+
+    def limit(self, *_check: object) -> LimitInfo:
+        return NO_LIMIT
+
+    limit_all = peek = limit
+
+    def settle(self, *_charge: object) -> None:
+        pass
+
+
+@contextmanager
+def stand_in(limiter: Limiter | AsyncLimiter | None) -> Iterator[None]:
+    """Puts a limiter in the place of all others in this process, or none; blocks may be nested."""
+    none = SimpleNamespace(sync=_NoLimiter(), aio=_NoLimiter())
+    before, Store.stand_in = Store.stand_in, none if limiter is None else Store(limiter)
+    try:
+        yield
+    finally:
+        Store.stand_in = before
