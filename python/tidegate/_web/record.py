@@ -39,7 +39,6 @@ class Record:
         return self._decisions
 
     def parts(self) -> Iterator[Part]:
-        """The parts of all decisions."""
         return (part for decision in self.decisions for part in decision.parts)
 
     def add(self, decision: Decision) -> None:
@@ -67,10 +66,6 @@ class Record:
                 if check[2] and check[:2] in earlier:
                     self.room.gate.report("counted-twice", f"{check[0]!r}")
 
-    def has_decided(self, guard: Guard[Any]) -> bool:
-        """True if this guard has limited the request before, as a middleware that stands in two places does."""
-        return any(part.guard is guard for part in self.parts())
-
     @property
     def infos(self) -> LimitInfo | list[LimitInfo]:
         """The answers that headers are made of."""
@@ -92,11 +87,6 @@ class Record:
             part.actual = cost
         self.waits = self.waits or bool(parts)
         return bool(parts)
-
-    @property
-    def may_settle(self) -> bool:
-        """A stream may still change what was charged."""
-        return self.waits or any(part.guard.has_cost for part in self.parts())
 
     def judge(self, status: int, response: Any) -> None:
         """Notes what this response is not charged for."""

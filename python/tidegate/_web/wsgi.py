@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar
 
@@ -33,7 +33,7 @@ class EnvironRecord(Record):
             if not blocked or name not in fields:
                 fields[name] = value
         self.judge(status, response)
-        return is_stream and not blocked and self.may_settle
+        return is_stream and not blocked and (self.waits or any(part.guard.has_cost for part in self.parts()))
 
 
 # Werkzeug's ProxyFix keeps here what it has replaced.
@@ -45,39 +45,26 @@ JOINED = re.compile(r",\S")
 class EnvironRoom(Room[R]):
     """Clients and headers as an environ says them."""
 
-    kind = "wsgi"
     environ: ClassVar[attrgetter[Mapping[str, Any]]]
     """The variables of a request."""
 
-    @cached_property
-    def _forwarded(self) -> str:
-        return _variable(self.gate.forwarded_header)
-
     def client(self, request: R) -> str:
         """The address that is limited by default, by the connection's other end as the server says."""
-        environ = self.environ(request)
-        peer = environ.get("REMOTE_ADDR")
-        if REPLACED in environ:
-            if self.gate.trusts_nobody:
-                # The application has made the address out of the header already.
-                return self.gate.client(peer)
-            peer = environ[REPLACED]["REMOTE_ADDR"]
-        line = environ.get(self._forwarded)
-        if line is not None and not self.gate.trusts_nobody and self._is_joined(environ, line):
-            self.gate.report("underscored-header", self.gate.forwarded_header)
-            line = None
-        return self.gate.client(peer, line)
-
-    def _is_joined(self, environ: Mapping[str, Any], line: str) -> bool:
-        """The line may be one of ``X-Forwarded-For`` and one of ``X_Forwarded_For``, which proxies pass on.
-
-        Only the server of ``wsgiref`` joins them, without a blank. Which of both stands behind cannot be told.
-        """
+        environ, gate, header = self.environ(request), self.gate, self.gate.forwarded_header
+        if REPLACED in environ and gate.trusts_nobody:
+            # The application has made the address out of the header already.
+            return gate.client(environ.get("REMOTE_ADDR"))
+        peer = environ.get(REPLACED, environ).get("REMOTE_ADDR")
+        line = environ.get(_variable(header))
+        # The line may be one of `X-Forwarded-For` and one of `X_Forwarded_For`, which proxies pass on. Only the server
+        # of `wsgiref` joins them, without a blank. Which of both stands behind cannot be told.
         is_wsgiref = str(environ.get("SERVER_SOFTWARE", "")).startswith("WSGIServer/")
-        return is_wsgiref and "-" in self.gate.forwarded_header and JOINED.search(line) is not None
+        if line is not None and is_wsgiref and not gate.trusts_nobody and "-" in header and JOINED.search(line):
+            gate.report("underscored-header", header)
+            line = None
+        return gate.client(peer, line)
 
     def lines(self, request: R, name: str) -> Sequence[str | bytes]:
-        """All lines of a header, which the server has joined."""
         line = self.environ(request).get(_variable(name))
         return () if line is None else (line,)
 

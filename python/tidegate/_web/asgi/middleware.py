@@ -83,7 +83,7 @@ class RateLimitMiddleware:
         outer, record.room = record.room, room
         try:
             # One instance may be met twice, around an application and within it.
-            if guard is not None and (is_outermost or not record.has_decided(guard)):
+            if guard is not None and (is_outermost or all(part.guard is not guard for part in record.parts())):
                 try:
                     if self._limits is not None:
                         denied = record.limit_client(scope, self._limits).blocked
@@ -109,7 +109,6 @@ class RateLimitMiddleware:
             record.room = outer
 
     async def _denied(self, scope: Scope, record: Record, guard: Guard[Any]) -> bool:
-        """Decides a request or a websocket."""
         request = self.request_of(scope)
         part = await self.room.part(guard, request)
         if part is None:
@@ -119,7 +118,6 @@ class RateLimitMiddleware:
         return record.keep(scope, decision)
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
-        """Responds to what was denied."""
         response = await record.decisions[-1].response(self.request_of(scope))
         if response is None:
             await refuse(self.room, record.infos, scope, send)

@@ -35,7 +35,6 @@ class Record(_Record):
 
     @property
     def decisions(self) -> list[Decision]:
-        """The decisions, in the order in which they were made."""
         if self.only is not None:
             limits, client = self._alone
             self._decisions.append(limits.decision(client, self.only))

@@ -55,12 +55,10 @@ class AsgiRoom(Room[R]):
     """The application whose OpenAPI document was last seen to."""
 
     def lines(self, request: R, name: str) -> Sequence[bytes]:
-        """All lines of a header, which is named in lower case."""
         wanted = name.encode("latin-1")
         return [value for key, value in request.scope["headers"] if key == wanted]
 
     def client(self, request: R) -> str:
-        """The address that is limited by default."""
         return self.gate.client_of(request.scope)
 
     def client_limits(self, guard: Guard[Any], store: Store, place: str = _APP) -> ClientLimits | None:
