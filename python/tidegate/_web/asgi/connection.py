@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import parse_qsl
@@ -27,15 +27,14 @@ class Headers(Mapping[str, str]):
 
     __slots__ = ("_raw",)
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
         self._raw = raw
 
     def __getitem__(self, name: str) -> str:
         wanted = name.lower().encode("latin-1")
         for key, value in self._raw:
             if key.lower() == wanted:
-                text: str = value.decode("latin-1")
-                return text
+                return value.decode("latin-1")
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -68,14 +67,12 @@ class Request:
     @property
     def method(self) -> str:
         """The method, upper case; empty for a websocket."""
-        method: str = self.scope.get("method", "")
-        return method
+        return str(self.scope.get("method", ""))
 
     @property
     def path(self) -> str:
         """The path, decoded."""
-        path: str = self.scope["path"]
-        return path
+        return str(self.scope["path"])
 
     @property
     def headers(self) -> Headers:
@@ -110,19 +107,11 @@ class Request:
 class State:
     """Attributes over a dictionary."""
 
-    __slots__ = ("_values",)
-
-    def __init__(self, values: MutableMapping[str, Any]) -> None:
-        object.__setattr__(self, "_values", values)
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.__dict__ = values
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self._values[name]
-        except KeyError:
-            raise AttributeError(f"the state of this request has no {name!r}") from None
-
-    def __setattr__(self, name: str, value: object) -> None:
-        self._values[name] = value
+        raise AttributeError(f"the state of this request has no {name!r}")
 
 
 class Outcome:

@@ -41,15 +41,9 @@ def _template_of(path: str, routes: Iterable[Any]) -> str | None:
         if match is None:
             continue
         rest = "/" + match.groupdict().get("path", "").rstrip("/")
-        if rest == "/":
-            return _own(mount)
-        inner = _template_of(rest, below)
+        inner = "" if rest == "/" else _template_of(rest, below)
         if inner is not None:
-            return _own(mount) + inner
+            # Behind its own Starlette has the rest of the path.
+            own: str = mount.path_format.removesuffix("/{path}")
+            return own + inner
     return None
-
-
-def _own(mount: Any) -> str:
-    # Behind it Starlette has the rest of the path.
-    own: str = mount.path_format.removesuffix("/{path}")
-    return own
