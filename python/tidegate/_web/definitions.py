@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .._errors import LimitError
 from .._limits import Limits, SelectedLimits
@@ -27,11 +27,6 @@ class Definitions:
     several texts each has its period behind that, as ``Limit.parse_all`` says.
     """
 
-    __slots__ = ("_named", "_of_place", "_suffix", "_texts", "checked", "derives", "holds")
-
-    checked: tuple[Limit, ...]
-    """The limits, with keys as if the field were the name of their place."""
-
     def __init__(self, field: str, limits: Written | Sequence[Written], name: str | None, suffix: str = "") -> None:
         self._suffix = suffix
         named: list[Limit] = []
@@ -43,14 +38,14 @@ class Definitions:
                 made = limit if isinstance(limit, Limit) else Limit.from_dict(limit)
                 named.append(self._renamed(made))
         self._texts = "; ".join(texts)
+        self.derives = bool(texts) and name is None
+        """There are texts whose key is the name of their place."""
         if texts and name is not None:
             named += self._read(name)
-            texts = []
         self._named = tuple(named)
         self._of_place = lru_cache(MOST_PLACES)(lambda place: (*self._named, *self._read(place)))
-        self.derives = bool(texts)
-        """There are texts whose key is the name of their place."""
-        self.checked = self._named + tuple(self._read(field) if texts else ())
+        self.checked = self.of(field)
+        """The limits, with keys as if the field were the name of their place."""
         self.holds = any(limit._holds for limit in self.checked)
         """Some are of type concurrency, whose units are held until a request has ended."""
         if not self.checked:
@@ -70,7 +65,6 @@ class Definitions:
         return self._of_place(place) if self.derives else self._named
 
     def checks(self, place: str, actor: str, cost: int, factor: float) -> list[Asked]:
-        """The checks of an actor at a place."""
         return [(limit, actor, cost, factor) for limit in self.of(place)]
 
     def __str__(self) -> str:
@@ -93,7 +87,6 @@ class Documented:
         return tuple(self._document.values())
 
     def checks(self, _place: str, actor: str, cost: int, factor: float) -> list[Asked]:
-        """The checks of an actor."""
         found = self._document._found(actor)
         return [(limit, actor, cost, factor if scale == 1 else factor * scale) for limit, scale in found]
 
@@ -105,16 +98,9 @@ Known: TypeAlias = Definitions | Documented
 
 
 def _listed(field: str, limits: Written | Sequence[Written]) -> Sequence[Written]:
-    if isinstance(limits, str | Limit | Mapping):
-        return [limits]
-    if isinstance(limits, Sequence) and not isinstance(limits, bytes):
-        for limit in limits:
-            if not isinstance(limit, str | Limit | Mapping):
-                raise _mistyped(field, limit)
-        return limits
-    raise _mistyped(field, limits)
-
-
-def _mistyped(field: str, given: object) -> LimitError:
-    wanted = "a limit, a text such as '100/minute', a mapping in the wire form, or a list of them"
-    return LimitError(f"{field} must be {wanted}, got {given!r}", "", field, repr(given))
+    listed: Sequence[Any] = limits if isinstance(limits, Sequence) and not isinstance(limits, str | bytes) else [limits]
+    for limit in listed:
+        if not isinstance(limit, str | Limit | Mapping):
+            wanted = "a limit, a text such as '100/minute', a mapping in the wire form, or a list of them"
+            raise LimitError(f"{field} must be {wanted}, got {limit!r}", "", field, repr(limit))
+    return listed

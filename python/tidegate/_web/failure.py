@@ -18,22 +18,16 @@ class RequestError(LimitError):
 
     kind: str
     """The engine's name of it."""
-
-    @property
-    def status(self) -> int:
-        """The status of the response, 400 or 413."""
-        return _request_error_parts(self.kind)[0]
-
-    @property
-    def sentence(self) -> str:
-        """The sentence for the client."""
-        return _request_error_parts(self.kind)[1]
+    status: int
+    """The status of the response, 400 or 413."""
+    sentence: str
+    """The sentence for the client."""
 
 
 def invalid(error: Exception, kind: str) -> RequestError:
     """The error of a request that a function could not make use of."""
     made = RequestError(str(error), *(getattr(error, name, "") for name in ("key", "field", "value")))
-    made.kind = kind
+    made.kind, (made.status, made.sentence) = kind, _request_error_parts(kind)
     _log.debug("a request cannot be limited: %s", error)
     return made
 
