@@ -39,18 +39,13 @@ IETF = {
     "RateLimit": {"description": "The state of these limits, as structured fields.", **TEXT},
 }
 HEADERS = {"x": X, "common": COMMON, "ietf": IETF, "both": {**X, **IETF}, "none": {}}
-BODIES = {
-    "application/problem+json": {"schema": PROBLEM},
-    "application/json": {"schema": {"type": "object"}},
-    "text/plain": TEXT,
+BODIES: dict[str, dict[str, Any]] = {
+    "problem": {"application/problem+json": {"schema": PROBLEM}},
+    "json": {"application/json": {"schema": {"type": "object"}}},
+    "text": {"text/plain": TEXT},
+    "none": {},
 }
-KINDS = {
-    "auto": list(BODIES),
-    "problem": ["application/problem+json"],
-    "json": ["application/json"],
-    "text": ["text/plain"],
-    "none": [],
-}
+BODIES["auto"] = {**BODIES["problem"], **BODIES["json"], **BODIES["text"]}
 
 
 def document(app: Any) -> None:
@@ -62,16 +57,10 @@ def document(app: Any) -> None:
         return
     _documented.add(app)
     made = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        schema: dict[str, Any] = made()
-        _add(schema, app)
-        return schema
-
-    app.openapi = openapi
+    app.openapi = lambda: _with_refusals(made(), app)
 
 
-def _add(schema: dict[str, Any], app: Any) -> None:
+def _with_refusals(schema: dict[str, Any], app: Any) -> dict[str, Any]:
     """Adds the refusals of an application's middleware, as far as its options show."""
     given: dict[str, Any] = {}
     for middleware in getattr(app, "user_middleware", ()):
@@ -81,10 +70,11 @@ def _add(schema: dict[str, Any], app: Any) -> None:
     refusal = {
         "description": "Too many requests",
         "headers": {**RETRY_AFTER, **HEADERS[given.get("headers") or "common"]},
-        "content": {kind: BODIES[kind] for kind in KINDS[given.get("body") or "auto"]},
+        "content": {**BODIES[given.get("body") or "auto"]},
     }
     for route in routes_of(app):
         if are_everywhere or Plan(route.dependant, name_of(route.methods, route.path_format), app).limits:
             path = schema.get("paths", {}).get(route.path_format, {})
             for operation in (path[method.lower()] for method in route.methods if method.lower() in path):
                 operation.setdefault("responses", {}).setdefault(str(given.get("status") or 429), refusal)
+    return schema

@@ -34,15 +34,14 @@ class Plan:
     such as the one that finds the user, is decided when its turn comes.
     """
 
-    __slots__ = ("dependant", "groups", "left_out", "limits", "of_app", "route", "simple")
-
     def __init__(self, dependant: Any, route: str, app: Any) -> None:
         self.dependant = dependant
         self.route = route
         own = getattr(getattr(app, "router", None), "dependencies", ())
         self.of_app = frozenset(one.dependency for one in own if isinstance(one.dependency, Limiting))
         """Limits of the whole application."""
-        solved = list(_solved(dependant))
+        # Each is solved once.
+        solved = list({id(call): call for call in _solved(dependant)}.values())
         found = limits = [call for call in solved if isinstance(call, Limiting)]
         for index, limit in enumerate(found):
             if limit.guard.override:
@@ -83,17 +82,10 @@ class Plan:
 
 
 def _solved(dependant: Any) -> Iterator[Any]:
-    """Every dependency once, in the order in which they are solved."""
-    seen: set[int] = set()
-
-    def below(one: Any) -> Iterator[Any]:
-        for child in one.dependencies:
-            yield from below(child)
-            if id(child.call) not in seen:
-                seen.add(id(child.call))
-                yield child.call
-
-    return below(dependant)
+    """Every dependency, in the order in which they are solved."""
+    for child in dependant.dependencies:
+        yield from _solved(child)
+        yield child.call
 
 
 # Routes, and the applications below which they are mounted; programs have few.
@@ -124,7 +116,6 @@ def plan_of(scope: Any, room: AsgiRoom[Any]) -> Plan | None:
 
 
 def name_of(methods: Iterable[str], path: str) -> str:
-    """The name of a route."""
     return _route_name(list(methods), _template(path, "braces"))
 
 

@@ -79,21 +79,17 @@ def _is_default(handler: object) -> bool:
 
 
 async def _answer(connection: Request | WebSocket, error: AnsweredError) -> Response | None:
-    return await _sendable(connection, error.response)
+    """The response; a websocket whose server cannot send one is closed."""
+    if isinstance(connection, WebSocket) and not can_respond(connection.scope):
+        await connection.close(POLICY_VIOLATION, "rate limit exceeded")
+        return None
+    return error.response
 
 
 async def _refuse(connection: Request | WebSocket, error: Any) -> Response | None:
     body = b"" if connection.scope.get("method") == "HEAD" else error.body
     response = Response(body, error.status_code, dict(error.headers or {}), error.media_type)
-    return await _sendable(connection, response)
-
-
-async def _sendable(connection: Request | WebSocket, response: Response) -> Response | None:
-    """The response; a websocket whose server cannot send one is closed."""
-    if isinstance(connection, WebSocket) and not can_respond(connection.scope):
-        await connection.close(POLICY_VIOLATION, "rate limit exceeded")
-        return None
-    return response
+    return await _answer(connection, AnsweredError(response))
 
 
 def failure(error: TidegateError, room: AsgiRoom[Any], scope: Scope) -> Exception:
