@@ -33,9 +33,7 @@ async def respond(room: AsgiRoom[Any], error: TidegateError, scope: Scope, recei
     """
     if not isinstance(error, StoreError | RequestError):
         raise error
-    handler = _handler(scope, type(error))
-    if handler is not None:
-        await _handled(handler, error, scope, receive, send)
+    if await _is_handled(error, scope, receive, send):
         return
     if isinstance(error, RequestError):
         rejection = room.gate.rejection(error.kind, accept(scope))
@@ -63,16 +61,15 @@ async def _send(scope: Scope, send: Send, status: int, fields: Any, body: bytes,
     await send({"type": f"{kind}.body", "body": b"" if scope.get("method") == "HEAD" else body})
 
 
-def _handler(scope: Scope, kind: type[TidegateError]) -> Any:
-    """The handler that an application has for our own error; one for all exceptions is for those of the program."""
+async def _is_handled(error: TidegateError, scope: Scope, receive: Receive, send: Send) -> bool:
+    """Asks the handler that an application has for our error; one for all exceptions is for those of the program."""
     handlers = getattr(scope.get("app"), "exception_handlers", None)
     if not isinstance(handlers, dict) or scope["type"] != "http":
-        return None
-    classes = kind.__mro__[: kind.__mro__.index(Exception)]
-    return next((handlers[cls] for cls in classes if cls in handlers), None)
-
-
-async def _handled(handler: Any, error: TidegateError, scope: Scope, receive: Receive, send: Send) -> None:
+        return False
+    classes = type(error).__mro__
+    handler = next((handlers[cls] for cls in classes[: classes.index(Exception)] if cls in handlers), None)
+    if handler is None:
+        return False
     # Here, because the application is Starlette's only now.
     from starlette.concurrency import run_in_threadpool
     from starlette.requests import Request
@@ -83,3 +80,4 @@ async def _handled(handler: Any, error: TidegateError, scope: Scope, receive: Re
     else:
         response = await value_of(await run_in_threadpool(handler, request, error))
     await response(scope, receive, send)
+    return True

@@ -22,8 +22,6 @@ _settling: set[asyncio.Task[None]] = set()
 
 
 class Record(_Record):
-    """The room of a request, and what was decided."""
-
     room: AsgiRoom[Any]
     is_carried = True
     """A middleware writes headers and settles."""

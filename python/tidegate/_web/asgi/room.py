@@ -42,7 +42,6 @@ class ClientLimits:
         return client, info
 
     def decision(self, client: str, info: LimitInfo) -> Decision:
-        """The decision that was made."""
         return Decision(self.store, (self.guard.plain(client, self.place),), info)
 
 
@@ -76,6 +75,5 @@ class AsgiRoom(Room[R]):
 
 
 def accept(scope: Scope) -> bytes | None:
-    """The client's ``Accept``."""
     lines = [value for key, value in scope["headers"] if key == b"accept"]
     return b", ".join(lines) if lines else None
