@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from .._errors import ConfigurationError, LimitError, StoreError
@@ -22,6 +21,7 @@ HELP = {
     "count": "The most actors that are shown.",
 }
 MOST = 2**53
+FUNCTION = "limits that a function of the request returns"
 CLEAR = "Remove the entries of all clients?"
 
 
@@ -56,7 +56,7 @@ class Operator:
             yield place.title
             for guard, name in place.guards:
                 for limit in guard.definitions(name) or [None]:
-                    yield f"  {_first_line(limit) if limit else 'limits that a function of the request returns'}"
+                    yield f"  {str(limit.explain()).splitlines()[0] if limit else FUNCTION}"
             if not place.guards:
                 yield "  no limit"
 
@@ -64,12 +64,12 @@ class Operator:
         """Show what ACTOR, an address or what key returned, has left of each limit."""
         self._check_shared()
         for limit in self._known():
-            yield str(_asked(partial(self.store.sync.explain, limit, self._actor(actor))))
+            yield str(_asked(self.store.sync.explain, limit, self._actor(actor)))
 
     def top(self, budget: int = 10_000, count: int = 20) -> Iterator[str]:
         """Show the actors that are closest to the limits."""
         self._check_shared()
-        yield from _asked(partial(self.store.sync._closest, self._known(), budget, count)).splitlines()
+        yield from _asked(self.store.sync._closest, self._known(), budget, count).splitlines()
 
     def reset(self, actor: str, keys: Sequence[str] = ()) -> Iterator[str]:
         """Give ACTOR all of its limits back."""
@@ -80,7 +80,7 @@ class Operator:
                 raise Refused(f"no limit has the key {key!r}; there are {', '.join(known) or 'none'}")
         chosen = [limit for key, limit in known.items() if not keys or key in keys]
         if chosen:
-            _asked(partial(self.store.sync.reset, chosen, self._actor(actor)))
+            _asked(self.store.sync.reset, chosen, self._actor(actor))
         yield f"{len(chosen)} limits of {actor} are reset"
 
     def clear(self) -> Iterator[str]:
@@ -105,13 +105,9 @@ class Operator:
             return text
 
 
-def _asked(call: Callable[[], T]) -> T:
+def _asked(call: Callable[..., T], *given: Any) -> T:
     """The answer of a store; an error that a person can read where there is none."""
     try:
-        return call()
+        return call(*given)
     except (StoreError, LimitError) as error:
         raise Refused(str(error)) from None
-
-
-def _first_line(limit: Limit) -> str:
-    return str(limit.explain()).partition("\n")[0]

@@ -22,19 +22,18 @@ def commands(operator: Operator) -> AppGroup:
         command = _shown(ask)
         # The one that is added last comes first.
         for option, parameter in reversed(list(inspect.signature(ask).parameters.items())):
-            command = _added(option, parameter.default)(command)
+            if option == "actor":
+                added = click.argument(option)
+            elif option == "keys":
+                added = click.option("--limit", option, multiple=True, metavar="KEY", help=HELP[option])
+            else:
+                default = parameter.default
+                added = click.option(f"--{option}", type=NUMBER, default=default, show_default=True, help=HELP[option])
+            command = added(command)
         if name == "clear":
             command = click.confirmation_option(prompt=CLEAR)(command)
         group.command(name, help=inspect.getdoc(ask))(command)
     return group
-
-
-def _added(option: str, default: object) -> Callable[[Any], Any]:
-    if option == "actor":
-        return click.argument(option)
-    if option == "keys":
-        return click.option("--limit", option, multiple=True, metavar="KEY", help=HELP[option])
-    return click.option(f"--{option}", type=NUMBER, default=default, show_default=True, help=HELP[option])
 
 
 def _shown(ask: Callable[..., Any]) -> Callable[..., None]:

@@ -66,8 +66,6 @@ def failure(error: TidegateError, gate: Gate) -> Exception:
 class Plan:
     """The limits of one route: those that are decided together, and those that do not apply."""
 
-    __slots__ = ("default", "guards", "route", "rule", "seen")
-
     def __init__(self, owner: object, app: Flask, room: FlaskRoom, rule: Any) -> None:
         self.rule = rule
         self.default = default = room.default
