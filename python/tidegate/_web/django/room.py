@@ -126,11 +126,10 @@ class Project:
 
     def named(self, alias: str) -> DjangoRoom:
         """The room of a store."""
-        try:
-            return self.rooms[alias]
-        except KeyError:
+        if alias not in self.rooms:
             known = ", ".join(self.rooms)
-            raise LimitError(f"using must be one of {known}, got {alias!r}", "", "using", repr(alias)) from None
+            raise LimitError(f"using must be one of {known}, got {alias!r}", "", "using", repr(alias))
+        return self.rooms[alias]
 
 
 def _named(name: str, value: Any) -> Any:
@@ -139,11 +138,10 @@ def _named(name: str, value: Any) -> Any:
     if not is_path:
         return value
     try:
-        function: Any = import_string(value)
+        return import_string(value)
     except ImportError as error:
         message = f"{name} must be a function or its path, got {value!r}: {error}"
         raise LimitError(message, "", name, repr(value)) from error
-    return function
 
 
 def _limiter(alias: str, store: Mapping[str, Any]) -> AsyncLimiter | str:
@@ -151,7 +149,7 @@ def _limiter(alias: str, store: Mapping[str, Any]) -> AsyncLimiter | str:
     if unknown:
         name = min(unknown)
         raise LimitError(f"{alias}: {name} is not LOCATION or OPTIONS", "", name, type(store[name]).__name__)
-    location: Any = store.get("LOCATION", MEMORY)
+    location: str | None = store.get("LOCATION", MEMORY)
     if location is None:
         # Nearly always a variable that is not set.
         message = f"{alias}: LOCATION must be the URL of a store, got None (leave it out for memory)"
@@ -159,8 +157,7 @@ def _limiter(alias: str, store: Mapping[str, Any]) -> AsyncLimiter | str:
     options = store.get("OPTIONS") or {}
     # One with a URL alone is shared with all others in this process that have it.
     if not options:
-        url: str = location
-        return url
+        return location
     try:
         return AsyncLimiter(location, **{name.lower(): value for name, value in options.items()})
     except TypeError as error:

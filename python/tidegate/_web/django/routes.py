@@ -8,7 +8,7 @@ from typing import Any
 from django.urls import get_resolver
 from django.urls.resolvers import LocalePrefixPattern, URLResolver
 
-from ..._tidegate import _template
+from ..._tidegate import _APP, _template
 from ..operate import Place
 from .middleware import plan_of
 from .room import project
@@ -18,8 +18,8 @@ def places(using: str) -> list[Place]:
     """The limits of every route that one store decides, and those of any other path."""
     known = project()
     found = [Place(route, _guards(view, route, using)) for route, view in _views(get_resolver(), "")]
-    default = [(known.default, known.place(known.default, None))] if known.default is not None else []
-    return [*found, Place("any other path", [pair for pair in default if pair[0].using == using])]
+    default = [(known.default, _APP)] if known.default is not None and known.default.using == using else []
+    return [*found, Place("any other path", default)]
 
 
 def check_routes() -> None:
