@@ -149,8 +149,9 @@ class Guard(Generic[R]):
         if self.is_shadow and candidate is not None:
             raise LimitError("candidate needs limits that are enforced beside it", "", "candidate", repr(candidate))
         if not isinstance(self.override, bool):
-            given = repr(self.override)
-            raise LimitError(f"override must be True or False, got {given}", "", "override", given)
+            raise LimitError(
+                f"override must be True or False, got {self.override!r}", "", "override", repr(self.override)
+            )
         _check_numbers(self.cost, self.factor, [limit for one in known for limit in one.checked])
 
     def plain(self, actor: str, place: str) -> Part:

@@ -53,9 +53,8 @@ class Room(Generic[R]):
         gate, guard = GateOptions.__annotations__.keys() - {"scope"}, GuardOptions.__annotations__.keys()
         check_names(options, ["limiter", self.limits, *sorted(gate | guard)])
         self.store = store_of(limiter)
-        made_inside = served()
         self.gate = Gate(scope=repr(self.store), **{name: options[name] for name in gate & options.keys()})
-        if made_inside:
+        if made_inside := served():
             self.gate.report("limiter-per-request", made_inside)
         self.known: set[tuple[Guard[R], str]] = set()
         """Guards, each with a place that it has been asked for."""
