@@ -21,8 +21,8 @@ from django.utils.decorators import method_decorator
 from .._aio import AsyncLimiter
 from .._errors import LimitError
 from .._tidegate import Limiter, LimitInfo
-from .._web.django.middleware import OWNER, RateLimitMiddleware
-from .._web.django.room import DEFAULT, DjangoGuard, DjangoRoom, project, record_of
+from .._web.django.middleware import RateLimitMiddleware
+from .._web.django.room import DEFAULT, OWNER, DjangoGuard, DjangoRoom, project, record_of
 from .._web.django.serve import begin, finish, limit, rate_limited, rooms
 from .._web.drive import driven
 from .._web.guard import GuardOptions, Limits, Unpack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpResponse
@@ -12,11 +12,8 @@ from django.http import HttpResponse
 from ..._errors import StoreError
 from ..drive import driven, run
 from ..frames import serves
-from ..places import applying, check_together, marks
-from .room import ByStore, DjangoGuard, DjangoRecord, Plan, project
+from .room import ByStore, DjangoRecord, project
 from .serve import begin, finish, limit, rooms, route_of
-
-OWNER = "django"
 
 
 class RateLimitMiddleware:
@@ -71,7 +68,7 @@ class RateLimitMiddleware:
             return _unavailable()
 
     async def _decide(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
-        record, plan = begin(request), plan_of(view, route_of(request))
+        record, plan = begin(request), project().plan(view, route_of(request))
         record.seen.update(plan.seen)
         return await self._limited(request, record, plan.by_store, view)
 
@@ -82,22 +79,3 @@ class RateLimitMiddleware:
 
 def _unavailable() -> HttpResponse:
     return HttpResponse(b"Service Unavailable", status=503, content_type="text/plain; charset=utf-8")
-
-
-# More views than an application has are made while it runs.
-MOST_VIEWS = 4096
-
-
-def plan_of(view: Any, route: str | None) -> Plan:
-    """The limits of a view; those that are left out are not asked later either."""
-    known = project()
-    plan = known.plans.get(id(view))
-    if plan is None or plan.view is not view:
-        outer = [] if known.default is None else [known.default]
-        if len(known.plans) >= MOST_VIEWS:
-            known.plans.clear()
-        found, seen = applying(outer, marks(OWNER, view))
-        guards = cast("list[DjangoGuard]", found)
-        check_together((guard, known.place(guard, route)) for guard in guards)
-        plan = known.plans[id(view)] = Plan(view, known.by_store(guards), seen)
-    return plan

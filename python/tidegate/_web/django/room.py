@@ -17,6 +17,7 @@ from ..._http import GateOptions
 from ..._tidegate import _APP
 from ..frames import makes_once
 from ..guard import Guard, GuardOptions
+from ..places import applying, check_together, marks
 from ..store import MEMORY
 from ..wsgi import EnvironRecord, EnvironRoom
 
@@ -25,13 +26,17 @@ GATE_OPTIONS = {name.upper() for name in GateOptions.__annotations__.keys() - {"
 GUARD_OPTIONS = {name.upper() for name in GuardOptions.__annotations__}
 FUNCTIONS = {"LIMITS", "KEY", "COST", "FACTOR", "SKIP", "CHARGE_ON", "ON_BLOCKED"}
 
+OWNER = "django"
+"""Whose marks views have."""
+
+# More views than an application has are made while it runs.
+MOST_VIEWS = 4096
+
 # Not yet asked for.
 UNKNOWN = object()
 
 
 class DjangoRecord(EnvironRecord):
-    """The decision about one request."""
-
     is_carried = False
     """The middleware writes headers and settles."""
     user: Any = UNKNOWN
@@ -109,8 +114,7 @@ class Project:
         rooms = {alias: {**gate, **(guarding if alias == DEFAULT else {})} for alias in stores}
         self.rooms = {alias: DjangoRoom(_limiter(alias, stores[alias]), **given) for alias, given in rooms.items()}
         self.room = self.rooms[DEFAULT]
-        # By the identity of a view, which the plan keeps alive.
-        self.plans: dict[int, Plan] = {}
+        self._plans: dict[int, Plan] = {}
         self.default = cast("DjangoGuard | None", self.room.default)
 
     def by_store(self, guards: Iterable[DjangoGuard]) -> ByStore:
@@ -119,6 +123,19 @@ class Project:
         for guard in guards:
             found.setdefault(guard.using, []).append(guard)
         return [(self.named(alias), together) for alias, together in found.items()]
+
+    def plan(self, view: Any, route: str | None) -> Plan:
+        """The limits of a view; those that are left out are not asked later either."""
+        # By the identity of a view, which the plan keeps alive.
+        plan = self._plans.get(id(view))
+        if plan is None or plan.view is not view:
+            if len(self._plans) >= MOST_VIEWS:
+                self._plans.clear()
+            found, seen = applying([self.default], marks(OWNER, view))
+            guards = cast("list[DjangoGuard]", found)
+            check_together((guard, self.place(guard, route)) for guard in guards)
+            plan = self._plans[id(view)] = Plan(view, self.by_store(guards), seen)
+        return plan
 
     def place(self, guard: Guard[Any], route: str | None) -> str:
         """The name of what a guard limits: the route with this template, or the application."""

@@ -10,7 +10,6 @@ from django.urls.resolvers import LocalePrefixPattern, URLResolver
 
 from ..._tidegate import _APP, _template
 from ..operate import Place
-from .middleware import plan_of
 from .room import project
 
 
@@ -25,15 +24,14 @@ def places(using: str) -> list[Place]:
 def check_routes() -> None:
     """Raises for a view whose limits cannot be decided together."""
     for route, view in _views(get_resolver(), ""):
-        plan_of(view, route)
+        project().plan(view, route)
 
 
 def _guards(view: Any, route: str, using: str) -> list[tuple[Any, str]]:
-    known = project()
-    together = [guard for _, guards in plan_of(view, route).by_store for guard in guards if guard.using == using]
+    guards = [guard for _, together in project().plan(view, route).by_store for guard in together]
     throttles = getattr(getattr(view, "cls", None), "throttle_classes", ())
-    own = [guard for one in throttles if (guard := getattr(one, "guard", None)) is not None and guard.using == using]
-    return [(guard, known.place(guard, route)) for guard in [*together, *own]]
+    guards += [one.guard for one in throttles if getattr(one, "guard", None) is not None]
+    return [(guard, project().place(guard, route)) for guard in guards if guard.using == using]
 
 
 def _views(resolver: Any, before: str) -> Iterator[tuple[str, Any]]:

@@ -76,8 +76,7 @@ async def _parts(
     for guard in guards:
         if waits and record.user is UNKNOWN and guard.key_name.startswith("user"):
             await find_user(request, record)
-        part = await room.part(guard, request, known.place(guard, route))
-        if part is not None:
+        if part := await room.part(guard, request, known.place(guard, route)):
             parts.append(part)
     return parts
 
