@@ -134,7 +134,7 @@ class Guard(Generic[R]):
         self.skip = _check_function("skip", options.get("skip"))
         self.charge_on = _charges_of(options.get("charge_on"))
         self.on_blocked = _check_function("on_blocked", options.get("on_blocked"))
-        self.override = options.get("override", False)
+        self.override = override = options.get("override", False)
         functions = [self.limits, self.key, self.skip, cost, factor]
         self.is_async = any(_is_async(function) for function in functions)
         self.holds = self.static is not None and self.static.holds
@@ -148,10 +148,8 @@ class Guard(Generic[R]):
         """It has texts that are named by their place."""
         if self.is_shadow and candidate is not None:
             raise LimitError("candidate needs limits that are enforced beside it", "", "candidate", repr(candidate))
-        if not isinstance(self.override, bool):
-            raise LimitError(
-                f"override must be True or False, got {self.override!r}", "", "override", repr(self.override)
-            )
+        if not isinstance(override, bool):
+            raise LimitError(f"override must be True or False, got {override!r}", "", "override", repr(override))
         _check_numbers(self.cost, self.factor, [limit for one in known for limit in one.checked])
 
     def plain(self, actor: str, place: str) -> Part:
@@ -217,8 +215,7 @@ def _charges_of(given: Any) -> Callable[[int, Any], bool] | None:
     if given is None:
         return None
     if callable(given):
-        predicate: Callable[[Any], bool] = given
-        return lambda _status, response: predicate(response)
+        return lambda _status, response: given(response)
     statuses = frozenset(given) if isinstance(given, Collection) and not isinstance(given, str | bytes) else None
     if not statuses or not all(isinstance(status, int) and 100 <= status <= 599 for status in statuses):
         wanted = "a function of the response or the statuses that are charged"

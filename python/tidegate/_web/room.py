@@ -107,9 +107,7 @@ class Room(Generic[R]):
         return guard
 
     def know(self, guard: Guard[R], place: str) -> None:
-        """Reports two definitions of one key, the first time that a guard is asked for a place."""
-        if (guard, place) in self.known:
-            return
+        """Reports two definitions of one key; for the first time that a guard is asked for a place."""
         if len(self.known) < MOST_KNOWN:
             self.known.add((guard, place))
         if guard.may_change or (guard.derives and not self.claim(guard, place)):
@@ -175,9 +173,7 @@ class Room(Generic[R]):
 
     def tell_denied(self, decision: Decision) -> None:
         """Logs a denial, as long as there are not too many."""
-        if not _log.isEnabledFor(logging.INFO):
-            return
-        untold = self._denials.note(time.monotonic_ns() // 1_000_000)
+        untold = self._denials.note(time.monotonic_ns() // 1_000_000) if _log.isEnabledFor(logging.INFO) else None
         if untold is None:
             return
         info, place = decision.info, decision.deciding.place

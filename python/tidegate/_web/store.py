@@ -31,8 +31,6 @@ MOST_KEYS = 10_000
 class Store:
     """A ``Limiter`` and an ``AsyncLimiter`` over the same store."""
 
-    __slots__ = ("__weakref__", "_definitions", "aio", "names", "shared", "sync", "waits")
-
     stand_in: ClassVar[Any] = None
     """The store that tests have put in the place of all others."""
 
@@ -59,11 +57,9 @@ class Store:
 
     def differing(self, limit: Limit) -> Limit | None:
         """An earlier definition with the same key that is another one."""
-        first = self._definitions.get(limit.key)
-        if first is None:
-            if len(self._definitions) < MOST_KEYS:
-                self._definitions[limit.key] = limit
-            return None
+        first = self._definitions.get(limit.key, limit)
+        if len(self._definitions) < MOST_KEYS:
+            self._definitions.setdefault(limit.key, limit)
         return None if first == limit else first
 
     def __repr__(self) -> str:

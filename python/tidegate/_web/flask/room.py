@@ -71,15 +71,14 @@ class Plan:
         self.default = default = room.default
         self.route = _APP
         """The name of the route; that of the application where no route has matched."""
-        outer: list[object] = [] if default is None else [default]
+        outer: list[object] = [default]
         inner: list[object] = []
         if rule is not None:
             self.route = _route_name(list(rule.methods or ()), _template(rule.rule, "angles"))
             around, _, name = rule.endpoint.rpartition(".")
             # A blueprint within another has the other's name in its own.
-            names = [part for part in accumulate(around.split("."), "{}.{}".format) if part in app.blueprints]
-            for blueprint in names:
-                outer += marks(owner, app.blueprints[blueprint])
+            for blueprint in accumulate(around.split("."), "{}.{}".format):
+                outer += marks(owner, app.blueprints.get(blueprint))
             inner = marks(owner, app.view_functions[rule.endpoint])
             if name == "static":
                 outer = []
