@@ -11,11 +11,10 @@ from typing import Any
 
 from ._errors import LimitError
 from ._tidegate import LimitInfo
-from ._web.asgi.connection import HasScope, Outcome, Request, Scope
+from ._web.asgi.connection import HasScope, Outcome, Request, Scope, route_template
 from ._web.asgi.middleware import RateLimitMiddleware
 from ._web.asgi.record import info, record_of, settle
 from ._web.asgi.room import AsgiRoom
-from ._web.asgi.template import route_template
 from ._web.guard import Guard, GuardOptions, Limits, Unpack
 from ._web.store import NO_LIMIT, OF_MIDDLEWARE, LimiterLike
 
@@ -46,7 +45,7 @@ class MessageLimit:
         self.guard: Guard[Any] = AsgiRoom.guard(limits, **options)
         if self.guard.holds:
             raise _held()
-        self._room: AsgiRoom[Any] | None = None if limiter is OF_MIDDLEWARE else AsgiRoom(limiter)
+        self._room: AsgiRoom | None = None if limiter is OF_MIDDLEWARE else AsgiRoom(limiter)
 
     async def limit(self, connection: HasScope | Scope) -> LimitInfo:
         """Decides one message of a websocket, which is the framework's object or a scope.

@@ -15,12 +15,12 @@ from rest_framework.throttling import BaseThrottle
 
 from ._errors import LimitError, TidegateError
 from ._tidegate import LimitInfo
+from ._web.decision import unreleased
 from ._web.django.room import DEFAULT, DjangoGuard, DjangoRoom
 from ._web.django.serve import begin, decide, rooms
 from ._web.drive import run
 from ._web.failure import RequestError, translated
 from ._web.guard import GuardOptions, Limits
-from ._web.record import unreleased
 
 __all__ = ["RateLimitThrottle"]
 

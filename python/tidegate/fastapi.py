@@ -16,12 +16,11 @@ from ._web.asgi.connection import Outcome, Scope
 from ._web.asgi.middleware import RateLimitMiddleware as _Middleware
 from ._web.asgi.record import KEY, Record, info, settle
 from ._web.asgi.room import AsgiRoom
-from ._web.decision import Decision, decide
+from ._web.decision import Decision, decide, unreleased
 from ._web.fastapi.openapi import document
 from ._web.fastapi.plan import Limiting, Plan, check_routes, exempt, plan_of
 from ._web.fastapi.refusal import AnsweredError, RateLimited, failure, refusal_of, register
 from ._web.guard import ASK, Given, Guard, LimitOptions, Limits, Part, Unpack
-from ._web.record import unreleased
 from ._web.store import NO_LIMIT, OF_MIDDLEWARE, LimiterLike, Store, store_of
 from .asgi import MessageLimit
 
@@ -42,7 +41,7 @@ __all__ = [
 ENCODERS_BY_TYPE[LimitInfo] = LimitInfo.to_dict
 
 
-class Room(AsgiRoom[Any]):
+class Room(AsgiRoom):
     """The room of a FastAPI application."""
 
     kind = "fastapi"
@@ -188,7 +187,7 @@ class RateLimit(Limiting):
     def _unaccompanied(self, connection: HTTPConnection) -> Record:
         """A record where there is no middleware: limits hold, and headers are sent with refusals alone."""
         app = connection.scope["app"]
-        room: AsgiRoom[Any] | None = getattr(app.state, "_tidegate", None)
+        room: AsgiRoom | None = getattr(app.state, "_tidegate", None)
         if room is None:
             room = app.state._tidegate = AsgiRoom()
         room.gate.report("middleware-missing", "app.add_middleware(RateLimitMiddleware, …)")

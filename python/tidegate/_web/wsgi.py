@@ -9,16 +9,14 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar
 
+from .decision import Record
 from .guard import Guard
-from .record import Record
 from .room import Room
 
 R = TypeVar("R")
 
 
 class EnvironRecord(Record):
-    """The decisions about one request."""
-
     def __init__(self, room: Room[Any]) -> None:
         super().__init__(room)
         self.seen: set[Guard[Any]] = set()

@@ -18,14 +18,14 @@ TRY_AGAIN_LATER = 1013
 POLICY_VIOLATION = 1008
 
 
-async def refuse(room: AsgiRoom[Any], infos: LimitInfo | Sequence[LimitInfo], scope: Scope, send: Send) -> None:
+async def refuse(room: AsgiRoom, infos: LimitInfo | Sequence[LimitInfo], scope: Scope, send: Send) -> None:
     """Sends a refusal of a request, or of a websocket that has not been accepted."""
     refusal = room.gate.refusal(infos, accept(scope))
     closing = POLICY_VIOLATION, "rate limit exceeded"
     await _send(scope, send, refusal.status, refusal.raw_headers, refusal.body, closing)
 
 
-async def respond(room: AsgiRoom[Any], error: TidegateError, scope: Scope, receive: Receive, send: Send) -> None:
+async def respond(room: AsgiRoom, error: TidegateError, scope: Scope, receive: Receive, send: Send) -> None:
     """Responds with status 503 where the store failed, and with 400 or 413 to a request that cannot be decided.
 
     A handler that a Starlette application has for the error is asked instead: the application itself asks it for errors

@@ -34,7 +34,7 @@ class RateLimitMiddleware:
     <RateLimitMiddleware 100/minute, 10/second>
     """
 
-    room_class: ClassVar[type[AsgiRoom[Any]]] = AsgiRoom
+    room_class: ClassVar[type[AsgiRoom]] = AsgiRoom
 
     def __init__(
         self,

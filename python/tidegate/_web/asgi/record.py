@@ -8,8 +8,8 @@ from typing import Any
 
 from ..._tidegate import LimitInfo
 from ..decision import Decision
+from ..decision import Record as _Record
 from ..guard import Guard
-from ..record import Record as _Record
 from ..store import Store
 from .connection import HasScope, Message, Outcome, Scope, Send
 from .room import AsgiRoom, ClientLimits
@@ -22,7 +22,7 @@ _settling: set[asyncio.Task[None]] = set()
 
 
 class Record(_Record):
-    room: AsgiRoom[Any]
+    room: AsgiRoom
     is_carried = True
     """A middleware writes headers and settles."""
     only: LimitInfo | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from ..._http import Gate
 from ..._tidegate import _APP, LimitInfo
@@ -15,8 +15,6 @@ from ..guard import Guard
 from ..room import Room
 from ..store import Store
 from .connection import HasScope, Scope
-
-R = TypeVar("R", bound=HasScope)
 
 
 class ClientLimits:
@@ -45,7 +43,7 @@ class ClientLimits:
         return Decision(self.store, (self.guard.plain(client, self.place),), info)
 
 
-class AsgiRoom(Room[R]):
+class AsgiRoom(Room[Any]):
     """Client addresses as ASGI servers say them."""
 
     kind = "asgi"
@@ -53,11 +51,11 @@ class AsgiRoom(Room[R]):
     documented: Any = None
     """The application whose OpenAPI document was last seen to."""
 
-    def lines(self, request: R, name: str) -> Sequence[bytes]:
+    def lines(self, request: HasScope, name: str) -> Sequence[bytes]:
         wanted = name.encode("latin-1")
         return [value for key, value in request.scope["headers"] if key == wanted]
 
-    def client(self, request: R) -> str:
+    def client(self, request: HasScope) -> str:
         return self.gate.client_of(request.scope)
 
     def client_limits(self, guard: Guard[Any], store: Store, place: str = _APP) -> ClientLimits | None:

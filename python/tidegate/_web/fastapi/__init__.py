@@ -1,1 +1,0 @@
-"""FastAPI: the dependency, its plan of a route, refusals, and the OpenAPI document."""

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from ..._tidegate import _APP, _route_name, _template
+from ..asgi.connection import mounted
 from ..asgi.room import AsgiRoom, ClientLimits
-from ..asgi.template import mounted
 from ..guard import Guard
 from ..places import check_together
 from ..store import Store
@@ -72,14 +72,6 @@ class Plan:
         """The name of what a limit is for."""
         return _APP if limit in self.of_app else self.route
 
-    def prepare(self, room: AsgiRoom[Any]) -> None:
-        """Finds what is the same for each request that a room serves."""
-        for call, together in self.groups.items():
-            if len(together) == 1 and not call.asks_dependency:
-                limits = room.client_limits(call.guard, call.store or room.store, self.place(call))
-                if limits is not None:
-                    self.simple[call] = limits
-
 
 def _solved(dependant: Any) -> Iterator[Any]:
     """Every dependency, in the order in which they are solved."""
@@ -92,7 +84,7 @@ def _solved(dependant: Any) -> Iterator[Any]:
 MOST_PLANS = 4096
 
 
-def plan_of(scope: Any, room: AsgiRoom[Any]) -> Plan | None:
+def plan_of(scope: Any, room: AsgiRoom) -> Plan | None:
     """The plan of the route that serves a request; ``None`` outside of FastAPI's routes."""
     route, fastapi = scope.get("route"), scope.get("fastapi")
     context = fastapi.get("effective_route_context") if fastapi else None
@@ -111,7 +103,11 @@ def plan_of(scope: Any, room: AsgiRoom[Any]) -> Plan | None:
             room.plans.clear()
         methods = () if scope["type"] == "websocket" else route.methods
         plan = room.plans[number] = Plan(dependant, name_of(methods, mount + route.path_format), scope.get("app"))
-        plan.prepare(room)
+        for call, together in plan.groups.items():
+            if len(together) == 1 and not call.asks_dependency:
+                limits = room.client_limits(call.guard, call.store or room.store, plan.place(call))
+                if limits is not None:
+                    plan.simple[call] = limits
     return plan
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 import fastapi
@@ -44,7 +43,6 @@ class AnsweredError(Exception):
     """A denied request whose response ``on_blocked`` has made."""
 
     def __init__(self, response: Response) -> None:
-        super().__init__()
         self.response = response
 
 
@@ -69,13 +67,10 @@ def register(scope: object, error: type[Exception] = RateLimited) -> None:
     handlers, _ = scope["starlette.exception_handlers"]  # type: ignore[index]
     handlers[AnsweredError] = _answer
     own = [found for found in error.__mro__ if found in handlers and found is not Exception]
-    if own == [HTTPException] and _is_default(handlers[HTTPException]):
-        handlers[error] = _refuse
-
-
-def _is_default(handler: object) -> bool:
-    own = getattr(handler, "__func__", None) is ExceptionMiddleware.http_exception
-    return own or handler is http_exception_handler
+    if own == [HTTPException]:
+        handler = handlers[HTTPException]
+        if getattr(handler, "__func__", handler) in (ExceptionMiddleware.http_exception, http_exception_handler):
+            handlers[error] = _refuse
 
 
 async def _answer(connection: Request | WebSocket, error: AnsweredError) -> Response | None:
@@ -92,19 +87,19 @@ async def _refuse(connection: Request | WebSocket, error: Any) -> Response | Non
     return await _answer(connection, AnsweredError(response))
 
 
-def failure(error: TidegateError, room: AsgiRoom[Any], scope: Scope) -> Exception:
+def failure(error: TidegateError, room: AsgiRoom, scope: Scope) -> Exception:
     """The exception for an error of a decision. A websocket has no status."""
     if scope["type"] != "http":
         return error
 
-    def rejected(error: RequestError) -> Exception:
+    def rejected(error: RequestError) -> Any:
         """With the response that the middleware would send."""
         rejection = room.gate.rejection(error.kind, accept(scope))
         made: Any = fastapi.HTTPException(rejection.status, error.sentence, _fields(rejection.headers))
         made.body, made.media_type = rejection.body, rejection.media_type
-        return made  # type: ignore[no-any-return]
+        return made
 
-    made = translated(error, partial(fastapi.HTTPException, 503), rejected)
+    made = translated(error, lambda: fastapi.HTTPException(503), rejected)
     if isinstance(made, RequestError):
         register(scope, type(made))
     return made
