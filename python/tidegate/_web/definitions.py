@@ -61,7 +61,6 @@ class Definitions:
         return Limit.from_dict({**limit.to_dict(), "key": limit.key + self._suffix}) if self._suffix else limit
 
     def of(self, place: str) -> tuple[Limit, ...]:
-        """The limits of a place with this name."""
         return self._of_place(place) if self.derives else self._named
 
     def checks(self, place: str, actor: str, cost: int, factor: float) -> list[Asked]:

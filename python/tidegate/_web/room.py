@@ -113,8 +113,7 @@ class Room(Generic[R]):
         if guard.may_change or (guard.derives and not self.claim(guard, place)):
             return
         for limit in guard.definitions(place):
-            first = self.store.differing(limit)
-            if first is not None:
+            if (first := self.store.differing(limit)) is not None:
                 self.gate.report("same-key-twice", f"{first!r} and {limit!r}")
 
     def claim(self, guard: Guard[R], place: str) -> bool:

@@ -27,7 +27,6 @@ GUARD_OPTIONS = {name.upper() for name in GuardOptions.__annotations__}
 FUNCTIONS = {"LIMITS", "KEY", "COST", "FACTOR", "SKIP", "CHARGE_ON", "ON_BLOCKED"}
 
 OWNER = "django"
-"""Whose marks views have."""
 
 # More views than an application has are made while it runs.
 MOST_VIEWS = 4096

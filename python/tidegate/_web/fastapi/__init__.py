@@ -1,0 +1,1 @@
+"""FastAPI: the dependency, its plan of a route, refusals, and the OpenAPI document."""

@@ -69,7 +69,6 @@ class Plan:
         check_together((call.guard, self.place(call)) for call in solved if call in self.limits)
 
     def place(self, limit: Limiting) -> str:
-        """The name of what a limit is for."""
         return _APP if limit in self.of_app else self.route
 
 

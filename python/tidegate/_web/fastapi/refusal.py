@@ -43,6 +43,7 @@ class AnsweredError(Exception):
     """A denied request whose response ``on_blocked`` has made."""
 
     def __init__(self, response: Response) -> None:
+        super().__init__()
         self.response = response
 
 

@@ -15,7 +15,6 @@ NUMBER = click.IntRange(min=0, max=MOST)
 
 
 def commands(operator: Operator) -> AppGroup:
-    """The commands of one application."""
     group = AppGroup("tidegate", help="Look after the rate limits of this application.")
     for name in VERBS:
         ask = getattr(operator, name)

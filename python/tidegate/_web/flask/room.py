@@ -86,5 +86,4 @@ class Plan:
         check_together((guard, self.place(guard)) for guard in self.guards)
 
     def place(self, guard: Guard[Request]) -> str:
-        """The name of what a guard limits."""
         return _APP if guard is self.default else self.route
