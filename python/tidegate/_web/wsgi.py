@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar
 
@@ -46,20 +46,25 @@ class EnvironRoom(Room[R]):
     environ: ClassVar[attrgetter[Mapping[str, Any]]]
     """The variables of a request."""
 
+    @cached_property
+    def _forwarded(self) -> str:
+        return _variable(self.gate.forwarded_header)
+
     def client(self, request: R) -> str:
         """The address that is limited by default, by the connection's other end as the server says."""
-        environ, gate, header = self.environ(request), self.gate, self.gate.forwarded_header
+        environ, gate = self.environ(request), self.gate
         if REPLACED in environ and gate.trusts_nobody:
             # The application has made the address out of the header already.
             return gate.client(environ.get("REMOTE_ADDR"))
         peer = environ.get(REPLACED, environ).get("REMOTE_ADDR")
-        line = environ.get(_variable(header))
+        line = environ.get(self._forwarded)
         # The line may be one of `X-Forwarded-For` and one of `X_Forwarded_For`, which proxies pass on. Only the server
         # of `wsgiref` joins them, without a blank. Which of both stands behind cannot be told.
-        is_wsgiref = str(environ.get("SERVER_SOFTWARE", "")).startswith("WSGIServer/")
-        if line is not None and is_wsgiref and not gate.trusts_nobody and "-" in header and JOINED.search(line):
-            gate.report("underscored-header", header)
-            line = None
+        if line is not None and not gate.trusts_nobody and JOINED.search(line) and "-" in gate.forwarded_header:
+            server = str(environ.get("SERVER_SOFTWARE", ""))
+            if server.startswith("WSGIServer/"):
+                gate.report("underscored-header", gate.forwarded_header)
+                line = None
         return gate.client(peer, line)
 
     def lines(self, request: R, name: str) -> Sequence[str | bytes]:
