@@ -46,10 +46,7 @@ export interface RateLimit extends RequestHandler, Extensible<Request, RateLimit
 const framework: Framework<Request> = {
   kind: 'express',
   options: ['onBlocked'],
-  client(request, gate) {
-    const settings = settingsOf(request)
-    return clientBy(request, gate, settings === undefined ? 'nobody' : trustOf(settings), () => request.ip)
-  },
+  client: (request, gate) => clientBy(request, gate, trustOf(settingsOf(request)), () => request.ip),
   statusOf: (_request: Request, response: Response) => response.statusCode,
   isGone: isClosed,
   nameOf,
@@ -120,18 +117,14 @@ function middlewareOf(room: Room<Request>): RateLimit {
     )
   }
 
-  const blocked = (info: LimitInfo, request: Request, response: Response, shelf: Shelf, next: NextFunction): void => {
+  const blocked = (info: LimitInfo, request: Request, response: Response, shelf: Shelf, next: NextFunction) => {
     const refusal = shelf.refuse(response, room, info, request.headers.accept)
     if (onBlocked === undefined) {
       request.rateLimit = info
-      send(response, refusal)
-      return
+      return send(response, refusal)
     }
     const error = shelf.leave(response, room, info, refusal)
-    if (onBlocked === 'error') {
-      next(error)
-      return
-    }
+    if (onBlocked === 'error') return next(error)
     let isPassed = false
     const pass = (reason?: unknown): void => {
       isPassed = true

@@ -7,7 +7,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { outOfRange, wrongType } from './errors.js'
 import {
-  add,
   type Done,
   HOOKS,
   type Hook,
@@ -18,22 +17,19 @@ import {
   type Placed,
   refuseTaken,
 } from './fastify/hooks.js'
-import { ANSWER, type Answered, INFO, placeOn } from './fastify/reply.js'
-import { trustOf } from './fastify/trust.js'
+import { ANSWER, type Answered, INFO, placeOn, trustOf } from './fastify/requests.js'
 import type { Refusal } from './http/gate.js'
 import type { LimitInfo } from './results/info.js'
 import { clientBy, isClosed } from './room/address.js'
 import { MADE_IN_REQUESTS } from './room/diagnostics.js'
-import { type Counted, counted } from './room/handle.js'
+import { type Counted, counted, type Trials as TrialCounts } from './room/handle.js'
 import { functionOption, type OptionalLimits, type RoomOptions, type RouteOptions } from './room/options.js'
 import { RateLimitError as Refused } from './room/rate-limit-error.js'
 import { errorFrom, RequestError } from './room/request-error.js'
-import { onFinished, onResponses, unlessAnswered } from './room/response.js'
+import { hookServer, onFinished, onResponses, unlessAnswered } from './room/response.js'
 import { type Extension, type Framework, Room } from './room/room.js'
 import { mountName, Place, routeName } from './room/route-names.js'
 import type * as rules from './room/rules.js'
-import { hookServer } from './room/server.js'
-import type { Trials as TrialCounts } from './room/trials.js'
 import { after, attempt, same } from './time/later.js'
 
 declare module 'fastify' {
@@ -119,12 +115,7 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
     })
   }
   hookServer(instance.server)
-  const everywhere = hookOf(room)
-  const hooks = hooksOf(room, instance)
-  const placedOn = (config: false | tidegate.RouteLimits | undefined, route: NamedRoute): Placed | undefined => {
-    if (config === undefined) return global ? everywhere : undefined
-    return config === false ? undefined : hooks(config, route)
-  }
+  const placedOn = hooksOf(room, instance, global)
   limitEarlier(instance, ({ config, method, url }) => placedOn(config.rateLimit, { method, url: url ?? '' }))
   instance.addHook('onRoute', function (this: Housed, route) {
     refuseTaken(this)
@@ -133,14 +124,20 @@ function register(instance: Housed, given: tidegate.RateLimitOptions): void {
     // A room inside that adds to this one decides for both.
     if (config === false || (nearest !== room && nearest.isAddedTo(room))) return
     const placed = placedOn(nearest === room ? config : undefined, route)
-    if (placed !== undefined) add(route, placed)
+    if (placed === undefined) return
+    const { name, run } = placed
+    const before = [(route[name] ?? []) as Hook | Hook[]].flat()
+    if (!before.includes(run)) route[name] = [run, ...before] as never
   })
 }
 
 /** Hooks of routes by their configuration and name: a route for HEAD that Fastify makes of one for GET has the same. */
-function hooksOf(room: Room<FastifyRequest>, instance: FastifyInstance) {
+function hooksOf(room: Room<FastifyRequest>, instance: FastifyInstance, global: boolean) {
+  const everywhere = hookOf(room)
   const each = new WeakMap<object, Map<string, Placed>>()
-  return (config: tidegate.RouteLimits, route: NamedRoute): Placed => {
+  return (config: false | tidegate.RouteLimits | undefined, route: NamedRoute): Placed | undefined => {
+    if (config === undefined) return global ? everywhere : undefined
+    if (config === false) return undefined
     const known = each.get(config) ?? new Map<string, Placed>()
     const name = nameOf(route, instance)
     const placed = known.get(name) ?? hookOf(roomOf(room, config, { framework: { name } }))
@@ -179,11 +176,7 @@ function madeHooks(instance: FastifyInstance) {
 const IN_REQUESTS = 'app.rateLimit(): make the hook before the app is ready'
 
 /** The room of a route that says otherwise. */
-function roomOf(
-  room: Room<FastifyRequest>,
-  config: tidegate.RouteLimits,
-  how: Extension<FastifyRequest>,
-): Room<FastifyRequest> {
+function roomOf(room: Room<FastifyRequest>, config: tidegate.RouteLimits, how: Extension<FastifyRequest>) {
   if (typeof config !== 'object' || config === null || Array.isArray(config)) {
     throw wrongType('', 'rateLimit', 'must be false or an object with options', config)
   }
@@ -215,25 +208,18 @@ function hookOf(room: Room<FastifyRequest>): Placed {
         if (info?.blocked) {
           // A handler that waits must not go on before the response is there.
           if (ended !== undefined) onFinished(reply.raw, ended)
-          blocked(info, request, reply, done)
-          return
+          return blocked(info, request, reply, done)
         }
         if (info !== undefined) placeOn(reply, onResponses.admit(reply.raw, room, info, request, reply))
         done()
       },
     ) as undefined
 
-  const blocked = (info: LimitInfo, request: FastifyRequest, reply: FastifyReply, done: Done): void => {
+  const blocked = (info: LimitInfo, request: FastifyRequest, reply: FastifyReply, done: Done) => {
     const refusal = onResponses.refuse(reply.raw, room, info, request.raw.headers.accept)
-    if (onBlocked === undefined && body !== undefined) {
-      send(reply, refusal)
-      return
-    }
+    if (onBlocked === undefined && body !== undefined) return send(reply, refusal)
     const error = onResponses.leave(reply.raw, room, info, refusal)
-    if (onBlocked === undefined) {
-      done(error)
-      return
-    }
+    if (onBlocked === undefined) return done(error)
     // To call `done` would run the handler: the reply is sent here, or by what was called.
     const settled = (payload: unknown): void => {
       if (payload === reply || reply.sent) return

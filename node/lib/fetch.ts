@@ -6,6 +6,7 @@
 
 import { exchanged, isInMemory, Outgoing, type OutgoingOptions } from './client/outgoing.js'
 import { wrongType } from './errors.js'
+import { untilEnded } from './http/body.js'
 
 export type { OutgoingLimit, OutgoingOptions, OutgoingRequest } from './client/outgoing.js'
 export { BlockedError } from './limiter/blocked-error.js'
@@ -72,28 +73,7 @@ function ending(response: Response, release: () => void): Response {
     release()
     return response
   }
-  const reader = response.body.getReader()
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await reader.read()
-          if (!done) return controller.enqueue(value)
-        } catch (error) {
-          release()
-          throw error
-        }
-        release()
-        controller.close()
-      },
-      cancel(reason) {
-        release()
-        return reader.cancel(reason)
-      },
-    },
-    { highWaterMark: 0 },
-  )
   const { url, redirected, type } = response
   const same = { url: { value: url }, redirected: { value: redirected }, type: { value: type } }
-  return Object.defineProperties(new Response(body, response), same)
+  return Object.defineProperties(new Response(untilEnded(response.body, release), response), same)
 }

@@ -35,9 +35,6 @@ export interface RateLimitOptions extends RoomOptions<Context, [context: Context
 /** A middleware that limits requests. */
 export interface RateLimit extends Middleware<RateLimitState>, Extensible<Context, RateLimitOptions, RateLimit> {}
 
-/** The header whose left-most address a client can write itself. */
-const LIST = 'x-forwarded-for'
-
 const framework: Framework<Context> = {
   kind: 'koa',
   options: ['onBlocked'],
@@ -69,7 +66,7 @@ const WILDCARD = /(\/?\(\.\*\)|\{\/\*\w+\}|\/?\*\w*)$/
 /** The trust of an app. Koa takes the left-most address, unless `maxIpsCount` says how many proxies there are. */
 function trustOf({ app }: Context): Trust {
   if (!app.proxy) return 'nobody'
-  const isList = (app.proxyIpHeader ?? LIST).toLowerCase() === LIST
+  const isList = (app.proxyIpHeader?.toLowerCase() ?? 'x-forwarded-for') === 'x-forwarded-for'
   return isList && !(app.maxIpsCount > 0) ? 'everybody' : 'some'
 }
 

@@ -29,7 +29,7 @@ export type {
   RoomLimits,
   RouteLimits,
 } from './nest/module-options.js'
-export type { Trials } from './room/trials.js'
+export type { Trials } from './room/handle.js'
 
 /**
  * Limits a route, or all routes of a controller together, in place of the module's limits.
@@ -93,17 +93,11 @@ export class TidegateModule {
 
 Module({})(TidegateModule)
 
-const rooms: FactoryProvider = {
-  provide: Rooms,
-  inject: [OPTIONS],
-  useFactory: (options: RateLimitOptions) => new Rooms(options),
-}
-
 function moduleOf(options: FactoryProvider): DynamicModule {
   return {
     module: TidegateModule,
     global: true,
-    providers: [options, rooms, TidegateGuard, { provide: APP_GUARD, useExisting: TidegateGuard }],
+    providers: [options, Rooms, TidegateGuard, { provide: APP_GUARD, useExisting: TidegateGuard }],
     exports: [Rooms, TidegateGuard],
   }
 }

@@ -12,7 +12,7 @@ import { type Extensible, extensible } from './room/handle.js'
 import type { RoomOptions } from './room/options.js'
 import { isHeld } from './room/plan.js'
 import { type Framework, Room } from './room/room.js'
-import { ending, notWhenForgotten, responseOf, whenForgotten, withHeaders } from './room/web-response.js'
+import { ending, forgotten, responseOf, withHeaders } from './room/web-response.js'
 
 export type { RoomLimit, RoomLimits, Rule, Trials } from './room/handle.js'
 
@@ -101,9 +101,8 @@ const NOTHING = {
   release() {},
 }
 
-const refused = (request: Request, refusal: Refusal, info?: LimitInfo): Limited => {
-  const { headers } = refusal
-  return { ...NOTHING, info, headers, response: responseOf(refusal, request.method) }
+const refused = ({ method }: Request, refusal: Refusal, info?: LimitInfo): Limited => {
+  return { ...NOTHING, info, headers: refusal.headers, response: responseOf(refusal, method) }
 }
 
 function checkOf(room: Room<Request>): RateLimit {
@@ -116,14 +115,14 @@ function checkOf(room: Room<Request>): RateLimit {
       const own = withHeaders(response, room.gate.headers(info, response.status))
       if (isHeld(info)) {
         // From here on the body holds, which outlives this answer.
-        notWhenForgotten(watch)
+        forgotten.unregister(watch)
         return ending(own, request.method, end)
       }
       end()
       return own
     }
     const release = (): void => room.end(info, true)
-    if (isHeld(info)) whenForgotten(apply, release, watch)
+    if (isHeld(info)) forgotten.register(apply, release, watch)
     return { info, headers: room.gate.headers(info), response: undefined, apply, release }
   }
 

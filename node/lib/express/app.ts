@@ -4,7 +4,6 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { PROXIES, type Trust } from '../room/address.js'
 import { besideResponses, hookPrototype } from '../room/response.js'
 
-/** The settings of an app by their names. */
 export type Settings = Readonly<Record<string, unknown>>
 
 interface App {
@@ -28,8 +27,7 @@ export function settingsOf(request: object): Settings | undefined {
   return Object.hasOwn(prototype, 'app') && isApp(prototype.app) ? prepared(prototype.app, prototype) : undefined
 }
 
-/** The trust of an app of Express. */
-export function trustOf(settings: Settings): Trust {
+export function trustOf(settings: Settings = {}): Trust {
   const given = settings['trust proxy']
   if (given === false || given === undefined) return 'nobody'
   if (given === true) return 'everybody'
@@ -76,10 +74,8 @@ function prepared(app: App, prototype: object): Settings {
 /** The prototype of Express's own that this one of an app has; itself, where it has Node's. */
 function baseOf(prototype: object): object {
   const base = Object.getPrototypeOf(prototype) as object | null
-  return base === null || NODES.has(base) ? prototype : base
+  return base === null || base === IncomingMessage.prototype || base === ServerResponse.prototype ? prototype : base
 }
-
-const NODES: ReadonlySet<object> = new Set([IncomingMessage.prototype, ServerResponse.prototype])
 
 /** The newest answer; it can be set, as any property of a request. */
 const ANSWER: PropertyDescriptor & ThisType<{ readonly res?: ServerResponse }> = {

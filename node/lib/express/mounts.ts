@@ -59,7 +59,10 @@ function mountOf(app: App | undefined, baseUrl: string): string | undefined {
 function foundMount(app: App, baseUrl: string): string | undefined {
   let left: readonly string[] | undefined = segmentsOf(baseUrl)
   let path = ''
-  for (const each of fromOutermost(app)) {
+  const apps: App[] = []
+  // Without the outermost, which is mounted nowhere.
+  for (let each = app; each.parent !== undefined; each = each.parent) apps.unshift(each)
+  for (const each of apps) {
     if (typeof each.mountpath !== 'string') return undefined
     left = behind(left, each.mountpath)
     if (left === undefined) return undefined
@@ -68,11 +71,6 @@ function foundMount(app: App, baseUrl: string): string | undefined {
   if (left.length === 0) return path
   const found = new Set(below((app._router ?? app.router)?.stack ?? [], left, path, 0))
   return found.size === 1 ? found.values().next().value : undefined
-}
-
-/** The apps around this one and itself, without the outermost, which is mounted nowhere. */
-function fromOutermost(app: App): App[] {
-  return app.parent === undefined ? [] : [...fromOutermost(app.parent), app]
 }
 
 /** The paths of routers below one at this path, that take these segments. */

@@ -11,14 +11,10 @@ export type HookName = 'onRequest' | 'preValidation' | 'preHandler'
 
 export const HOOKS: readonly HookName[] = ['onRequest', 'preValidation', 'preHandler']
 
-/** A hook, and the name that it runs under. */
 export interface Placed {
   readonly name: HookName
   readonly run: Hook
 }
-
-/** The routes of a server that has none, as Fastify prints them. */
-const NO_ROUTES = '(empty tree)'
 
 /**
  * Limits the routes of an instance that were added before its plugin was loaded, which without `await` are all of
@@ -28,18 +24,16 @@ export function limitEarlier(
   instance: FastifyInstance,
   hookFor: (route: FastifyRequest['routeOptions']) => Placed | undefined,
 ): void {
-  if (instance.printRoutes() === NO_ROUTES) return
+  // What Fastify prints for none.
+  if (instance.printRoutes() === '(empty tree)') return
   const later = Symbol('tidegate.later')
   instance.addHook('onRoute', (route) => {
     route.config = Object.assign({ ...route.config }, { [later]: true })
   })
   for (const name of HOOKS) {
-    const run = (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
+    const run = (request: FastifyRequest, reply: FastifyReply, done: Done) => {
       const { routeOptions } = request
-      if (request.is404 || later in routeOptions.config) {
-        done()
-        return
-      }
+      if (request.is404 || later in routeOptions.config) return done()
       attempt<Placed | undefined, void>(
         () => hookFor(routeOptions),
         (error) => done(error as Error),
@@ -51,30 +45,18 @@ export function limitEarlier(
   }
 }
 
-/** The decorator of `@fastify/rate-limit`, which takes `rateLimit` of an instance and of routes for its own, too. */
-const OTHERS = 'createRateLimit'
-
 /** Refuses an instance in which two plugins would read the limits of a route, each as its own. */
 export function refuseTaken(instance: FastifyInstance): void {
-  if (!instance.hasDecorator(OTHERS)) return
+  // The decorator of `@fastify/rate-limit`, which takes `rateLimit` of an instance and of routes for its own, too.
+  if (!instance.hasDecorator('createRateLimit')) return
   const error = new Error('@fastify/rate-limit has the names of tidegate/fastify: register one of them')
   throw Object.assign(error, { code: 'FST_ERR_DEC_ALREADY_PRESENT' })
 }
 
-/** The part of a route that names it. */
 export type NamedRoute = Pick<RouteOptions, 'method' | 'url'>
 
 /** The key of a route's limits as text; `/*` is all that is no route. */
-export function nameOf(
-  { method = [], url = '/*' }: Partial<NamedRoute>,
-  { supportedMethods }: FastifyInstance,
-): string {
+export function nameOf({ method = [], url = '/*' }: Partial<NamedRoute>, server: FastifyInstance): string {
   const methods = [method].flat()
-  return routeName(supportedMethods.every((each) => methods.includes(each)) ? [] : methods, url)
-}
-
-/** Puts the hook before those of the route. */
-export function add(route: RouteOptions, { name, run }: Placed): void {
-  const before = [(route[name] ?? []) as Hook | Hook[]].flat()
-  if (!before.includes(run)) route[name] = [run, ...before] as never
+  return routeName(server.supportedMethods.every((each) => methods.includes(each)) ? [] : methods, url)
 }

@@ -2,15 +2,13 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { ExecutionContext } from '@nestjs/common'
-import type { FastifyRequest } from 'fastify'
 import { settingsOf, trustOf as trustOfExpress } from '../express/app.js'
-import { trustOf } from '../fastify/trust.js'
+import { trustOf } from '../fastify/requests.js'
 import type { Gate } from '../http/gate.js'
-import { clientBy, isClosed, type Trust } from '../room/address.js'
+import { clientBy, isClosed } from '../room/address.js'
 import { besideResponses, onResponses, type Shelf } from '../room/response.js'
 import type { GetRequest, PlatformRequest, PlatformResponse } from './module-options.js'
 
-/** The request of a context. */
 export interface Incoming {
   readonly kind: 'http' | 'graphql' | 'ws' | 'other'
   readonly request: PlatformRequest
@@ -29,20 +27,14 @@ export function incomingOf(context: ExecutionContext, getRequest: GetRequest | u
 }
 
 function foundIn(context: ExecutionContext): Incoming {
-  switch (context.getType<string>()) {
-    case 'http': {
-      const [request, response] = context.getArgs<[PlatformRequest, PlatformResponse | undefined]>()
-      const isExpress = response !== undefined && settingsOf(response) !== undefined
-      const [raw, shelf] = isExpress ? [response, besideResponses] : [rawOf(response), onResponses]
-      return { kind: 'http', request, response, raw, shelf }
-    }
-    case 'graphql':
-      return inGraphql(context.getArgs())
-    case 'ws':
-      return { kind: 'ws', request: context.getArgByIndex(0), shelf: onResponses }
-    default:
-      return { kind: 'other', request: undefined, shelf: onResponses }
-  }
+  const kind = context.getType<string>()
+  if (kind === 'graphql') return inGraphql(context.getArgs())
+  if (kind === 'ws') return { kind, request: context.getArgByIndex(0), shelf: onResponses }
+  if (kind !== 'http') return { kind: 'other', request: undefined, shelf: onResponses }
+  const [request, response] = context.getArgs<[PlatformRequest, PlatformResponse | undefined]>()
+  const isExpress = response !== undefined && settingsOf(response) !== undefined
+  const [raw, shelf] = isExpress ? [response, besideResponses] : [rawOf(response), onResponses]
+  return { kind, request, response, raw, shelf }
 }
 
 /** Node's own response, where it is not Express's: Fastify's has it in `raw`. */
@@ -67,20 +59,22 @@ function inGraphql(args: PlatformRequest[]): Incoming {
 
 /** True for a field below another one, which is a part of an answer that was admitted. */
 export function isInnerField(context: ExecutionContext): boolean {
-  const info = context.getArgs().at(-1)
-  return info?.path?.prev !== undefined
+  return context.getArgs().at(-1)?.path?.prev !== undefined
 }
 
 /** The client's address, as the platform reads it where it trusts proxies. */
 export function clientIn(request: PlatformRequest, gate: Gate): string {
   const settings = settingsOf(request)
   const raw: IncomingMessage | undefined = settings === undefined ? messageOf(request) : request
-  if (raw === undefined) return gate.client(peerOf(request, gate.trustsNobody))
-  const trust = settings === undefined ? trustIn(request) : trustOfExpress(settings)
+  // The peer of a client of `ws`. Behind a proxy that is the proxy, so the request that opened the socket is needed.
+  if (raw === undefined) return gate.client(gate.trustsNobody ? request._socket?.remoteAddress : undefined)
+  const isFastify = settings === undefined && request.raw !== undefined
+  const trust = isFastify
+    ? trustOf(request)
+    : trustOfExpress(settings ?? { 'trust proxy': request.app?.get?.('trust proxy') })
   return clientBy(raw, gate, trust, () => request.ip)
 }
 
-/** True for a request whose client has closed the connection. */
 export function isGoneIn(request: PlatformRequest): boolean {
   const raw = messageOf(request)
   return raw !== undefined && isClosed(raw)
@@ -95,14 +89,3 @@ function messageOf(request: PlatformRequest): IncomingMessage | undefined {
 
 const isMessage = (given: PlatformRequest): given is IncomingMessage =>
   typeof given?.socket === 'object' && typeof given.headers === 'object'
-
-/** The peer of a client of `ws`. Behind a proxy that is the proxy, so the request that opened the socket is needed. */
-function peerOf(client: PlatformRequest, trustsNobody: boolean): string | undefined {
-  return trustsNobody ? client._socket?.remoteAddress : undefined
-}
-
-function trustIn(request: PlatformRequest): Trust {
-  if (request.raw !== undefined) return trustOf(request as FastifyRequest)
-  const given: unknown = request.app?.get?.('trust proxy')
-  return given === undefined || given === false ? 'nobody' : given === true ? 'everybody' : 'some'
-}

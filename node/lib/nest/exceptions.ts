@@ -5,7 +5,6 @@ import { StoreError } from '../errors.js'
 import type { LimitInfo } from '../results/info.js'
 import { isAborted, RequestError } from '../room/request-error.js'
 
-/** The code of a refusal, for clients. */
 const CODE = 'RATE_LIMITED'
 
 /** The extensions of a GraphQL error for a refused field. */
@@ -56,11 +55,10 @@ function inWebsocket(data: Omit<RefusedMessage, 'status' | 'code' | 'retryAfter'
   return new WsException({ status: 'error', ...data })
 }
 
-/** The exception for a refused message. */
 export const websocketException = (info: LimitInfo, message: string, pattern: unknown): Error =>
   Object.assign(inWebsocket({ message, ...extensionsOf(info), cause: { pattern } }), { info })
 
-/** The same for a message whose key or cost is none; other errors stay as they are. */
+/** The exception for a message whose key or cost is none; other errors stay as they are. */
 export const websocketError = (error: unknown, pattern: unknown): unknown =>
   error instanceof RequestError ? inWebsocket({ message: error.message, code: error.code, cause: { pattern } }) : error
 

@@ -3,15 +3,14 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@ne
 import type { FastifyReply } from 'fastify'
 import { outOfRange } from '../errors.js'
 import { settingsOf } from '../express/app.js'
-import { placeOn } from '../fastify/reply.js'
+import { placeOn } from '../fastify/requests.js'
 import { withoutBody } from '../http/gate.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { LimitInfo } from '../results/info.js'
-import { isHeld } from '../room/plan.js'
+import { isHeld, type Trials } from '../room/plan.js'
 import { RateLimitError } from '../room/rate-limit-error.js'
 import { RequestError } from '../room/request-error.js'
 import { besideResponses, onFinished } from '../room/response.js'
-import type { Trials } from '../room/trials.js'
 import { attempt, type Later } from '../time/later.js'
 import { type Incoming, incomingOf } from './contexts.js'
 import { exceptionOf, RateLimitException, websocketError, websocketException } from './exceptions.js'
@@ -97,11 +96,8 @@ Injectable()(TidegateGuard)
 Inject(Rooms)(TidegateGuard, undefined, 0)
 
 /** Releases what a field of GraphQL holds when its response has ended; a message of a websocket has no such end. */
-function endWith(raw: unknown, room: TargetRoom, info: LimitInfo): void {
-  if (raw instanceof ServerResponse) {
-    onFinished(raw, () => room.end(info, true))
-    return
-  }
+function endWith(raw: unknown, room: TargetRoom, info: LimitInfo) {
+  if (raw instanceof ServerResponse) return onFinished(raw, () => room.end(info, true))
   room.end(info, false)
   throw outOfRange(info.key, 'limits', 'must not be of type concurrency where there is no response to end', info.key)
 }

@@ -56,7 +56,6 @@ export type PlatformResponse = ServerResponse & {
   header?(name: string, value: string): unknown
 }
 
-/** The token of the options. */
 export const OPTIONS = Symbol('tidegate.options')
 /** The key of what `@RateLimit()` and `@SkipRateLimit()` leave on a target. */
 export const LIMITS = Symbol('tidegate.limits')

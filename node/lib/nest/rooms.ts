@@ -1,6 +1,6 @@
 /* The rooms of a module: that of its own limits, and those of what `@RateLimit()` stands on. */
 
-import type { ExecutionContext } from '@nestjs/common'
+import { type ExecutionContext, Inject, Injectable } from '@nestjs/common'
 import { Reflector } from '@nestjs/core'
 import { outOfRange, wrongType } from '../errors.js'
 import { nameOf as nameInExpress } from '../express/mounts.js'
@@ -9,7 +9,7 @@ import type { Gate } from '../http/gate.js'
 import { functionOption } from '../room/options.js'
 import { type Framework, Room } from '../room/room.js'
 import { clientIn, isGoneIn, isInnerField } from './contexts.js'
-import { LIMITS, type PlatformRequest, type RateLimitOptions, type RouteLimits } from './module-options.js'
+import { LIMITS, OPTIONS, type PlatformRequest, type RateLimitOptions, type RouteLimits } from './module-options.js'
 
 const framework: Framework<PlatformRequest> = {
   kind: 'nestjs',
@@ -19,21 +19,16 @@ const framework: Framework<PlatformRequest> = {
   isGone: isGoneIn,
 }
 
-/** The room of a target: of the module, a class or a handler. */
 export type TargetRoom = Room<PlatformRequest>
 
-/** The limits that stand on a handler, or on its class. */
-interface Marked {
-  readonly limits: false | RouteLimits | undefined
-  readonly onHandler: boolean
-  /** Those of the class alone. */
-  readonly below: false | RouteLimits | undefined
-  /** The room of those on the handler. */
-  room?: TargetRoom
+/** The limits that hold for a handler. */
+interface Target {
+  readonly room: TargetRoom | undefined
+  /** They stand on the handler itself. */
+  readonly isOwn: boolean
 }
 
-type Handler = ReturnType<ExecutionContext['getHandler']>
-type Class = ReturnType<ExecutionContext['getClass']>
+type Marked = false | RouteLimits | undefined
 
 /** The rooms of a module. Nest makes a guard for each module that names its class; all of them have the same rooms. */
 export class Rooms {
@@ -45,8 +40,8 @@ export class Rooms {
   readonly decided = new WeakSet<ExecutionContext>()
   /** The rooms of `@RateLimit()` on classes, by its options and the name of the class. */
   readonly #ofClasses = new WeakMap<object, Map<string, TargetRoom>>()
-  /** The limits of handlers by their classes, because a class may inherit a handler. */
-  readonly #marked = new WeakMap<object, WeakMap<object, Marked>>()
+  /** By handlers and their classes, because a class may inherit a handler. */
+  readonly #targets = new WeakMap<object, WeakMap<object, Target>>()
 
   constructor(options: RateLimitOptions) {
     const { global = true, body } = (options ?? {}) as RateLimitOptions & { body?: unknown }
@@ -59,44 +54,34 @@ export class Rooms {
 
   /** The limits of a handler; nothing where it has none. */
   targetOf(context: ExecutionContext): TargetRoom | undefined {
-    const handler = context.getHandler()
-    const controller = context.getClass()
-    const marked = this.#markedOn(handler, controller)
-    const { limits, onHandler } = marked
-    if (limits === false) return undefined
+    const classes = this.#targets.get(context.getHandler())
+    const { room, isOwn } = classes?.get(context.getClass()) ?? this.#made(context)
     // An inner field of GraphQL is limited by limits of its own alone.
-    if (!onHandler && context.getType<string>() === 'graphql' && isInnerField(context)) return undefined
-    if (limits === undefined) return this.#global ? this.base : undefined
-    if (!onHandler) return this.#ofClass(controller, limits)
-    marked.room ??= this.#ofHandler(context, limits, marked.below)
-    return marked.room
+    return !isOwn && context.getType<string>() === 'graphql' && isInnerField(context) ? undefined : room
+  }
+
+  /** Reads the metadata of decorators, once. Limits that a handler adds go beside those that it would have otherwise. */
+  #made(context: ExecutionContext): Target {
+    const [handler, controller] = [context.getHandler(), context.getClass()]
+    const own = this.#reflector.get<Marked>(LIMITS, handler)
+    const below = this.#reflector.get<Marked>(LIMITS, controller)
+    let room = own === undefined && below === undefined && this.#global ? this.base : undefined
+    if (own) {
+      const to = below && own.adds ? this.#ofClass(controller, below) : this.base
+      room = this.#make(handlerNames(context), own, to, below !== false)
+    } else if (own === undefined && below) room = this.#ofClass(controller, below)
+    const target = { room, isOwn: own !== undefined }
+    const classes = this.#targets.get(handler) ?? new WeakMap<object, Target>()
+    this.#targets.set(handler, classes.set(controller, target))
+    return target
   }
 
   /** The limits of a class are one room for all of its handlers. */
-  #ofClass({ name }: Class, limits: RouteLimits): TargetRoom {
+  #ofClass({ name }: { readonly name: string }, limits: RouteLimits): TargetRoom {
     const known = this.#ofClasses.get(limits) ?? new Map<string, TargetRoom>()
     const target = known.get(name) ?? this.#make({ name }, limits, this.base)
     this.#ofClasses.set(limits, known.set(name, target))
     return target
-  }
-
-  /** The room of a handler; limits that it adds go beside those that it would have otherwise. */
-  #ofHandler(context: ExecutionContext, limits: RouteLimits, below: Marked['below']): TargetRoom {
-    const controller = context.getClass()
-    const room = below && limits.adds ? this.#ofClass(controller, below) : this.base
-    return this.#make(handlerNames(context), limits, room, below !== false)
-  }
-
-  /** The metadata of decorators, which is read once. */
-  #markedOn(handler: Handler, controller: Class): Marked {
-    const classes = this.#marked.get(handler) ?? new WeakMap<object, Marked>()
-    const known = classes.get(controller)
-    if (known !== undefined) return known
-    const own = this.#reflector.get<Marked['limits']>(LIMITS, handler)
-    const below = this.#reflector.get<Marked['limits']>(LIMITS, controller)
-    const marked: Marked = { limits: own ?? below, onHandler: own !== undefined, below }
-    this.#marked.set(handler, classes.set(controller, marked))
-    return marked
   }
 
   #make(names: Names, { adds = false, ...options }: RouteLimits, to: TargetRoom, hasBase = true): TargetRoom {
@@ -104,6 +89,9 @@ export class Rooms {
     return to.extend(options, { adds: adds && hasBase && options.limits !== undefined, framework: names })
   }
 }
+
+Injectable()(Rooms)
+Inject(OPTIONS)(Rooms, undefined, 0)
 
 type Names = Pick<Framework<PlatformRequest>, 'name' | 'nameOf'>
 

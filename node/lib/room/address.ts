@@ -11,7 +11,6 @@ export type Trust = 'nobody' | 'everybody' | 'some'
 /** More addresses than any app has proxies, of a network that is for documentation alone. */
 export const PROXIES: readonly string[] = Array.from({ length: 64 }, (_, host) => `192.0.2.${host + 1}`)
 
-/** True for a request whose connection is closed. */
 export const isClosed = ({ socket }: IncomingMessage): boolean => socket?.destroyed === true
 
 const CLIENT = Symbol('tidegate.client')
@@ -21,7 +20,10 @@ type Knowing = Socket & { [CLIENT]?: { readonly gate: Gate; readonly client: str
 
 /** The client's address: the peer's, or behind trusted proxies the one that they forward. */
 export function clientOfRequest(request: IncomingMessage, gate: Gate): string {
-  if (!gate.trustsNobody) return gate.client(request.socket.remoteAddress, linesOf(request, gate.forwardedHeader))
+  if (!gate.trustsNobody) {
+    const lines = isCutShort(request) ? [] : request.headers[gate.forwardedHeader]
+    return gate.client(request.socket.remoteAddress, lines)
+  }
   // Nothing but the peer counts, so it is read once a connection, and so is a forwarded header that shows a mistake:
   // Node makes an object of a request's headers when they are first asked for.
   const socket = request.socket as Knowing
@@ -48,20 +50,14 @@ export function clientBy(request: IncomingMessage, gate: Gate, trust: Trust, rea
   }
 }
 
-/** The lines of the header of trusted proxies; none where Node may have dropped theirs. */
-const linesOf = (request: IncomingMessage, name: string): string | readonly string[] =>
-  isCutShort(request) ? [] : (request.headers[name] ?? [])
-
-/** The header lines that Node's server reads of a request, where it is not told another number; 0 is all of them. */
-const MOST_LINES = 1000
-
 /**
  * True for a request of so many header lines that Node dropped some, or may have. Proxies append theirs, so a client
  * that sends enough of them would hide that line, and have its own believed.
  */
 export function isCutShort({ rawHeaders, socket }: IncomingMessage): boolean {
   const { server } = socket as Socket & { readonly server?: { readonly maxHeadersCount?: number | null } }
-  const most = server?.maxHeadersCount ?? MOST_LINES
+  // Those that Node's server reads, where it is not told another number; 0 is all of them.
+  const most = server?.maxHeadersCount ?? 1000
   // A server of somebody else's may have none.
   return most > 0 && rawHeaders?.length >= 2 * most
 }

@@ -7,7 +7,6 @@ import { setImmediate } from '../time/timers.js'
 
 const denials = new WeakMap<Limiter, NativeDenials>()
 
-/** True where somebody listens to the denials of a limiter. */
 export const isHeard = (limiter: Limiter): boolean => (listenersOf(limiter)?.listenerCount('denied') ?? 0) > 0
 
 /** Tells of a denied request, later, so that an error of a listener disturbs no answer. */

@@ -4,16 +4,14 @@ import cluster from 'node:cluster'
 import type { Gate } from '../http/gate.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { native } from '../native/native.js'
-import type { LimitInfo } from '../results/info.js'
 import { countsAlone } from './options.js'
-import type { ReadyRule } from './rules.js'
+import type { Rules } from './rules.js'
 
 /** Definitions by their keys, as far as the rooms of a limiter know them. */
 const definitions = new WeakMap<Limiter, Map<string, string>>()
 const MOST_KEYS = 10_000
 
-/** Tells of a key that stands for two definitions. */
-export function sameKeyTwice(gate: Gate, limiter: Limiter, rules: readonly ReadyRule<never>[]): void {
+export function sameKeyTwice(gate: Gate, limiter: Limiter, rules: Rules<never>): void {
   const known = definitions.get(limiter) ?? new Map<string, string>()
   definitions.set(limiter, known)
   for (const { limit } of rules) {
@@ -31,15 +29,11 @@ export function tellOfLimiter(gate: Gate, limiter: Limiter, isShared: boolean): 
   if (!isShared && countsAlone(limiter)) memoryManyWorkers(gate)
   if (seen.has(limiter)) return
   seen.add(limiter)
-  if (isShared) storeUnreachable(gate, limiter)
-  else limiterPerRequest(gate)
-}
-
-/** Reports a store that cannot be reached. */
-function storeUnreachable(gate: Gate, limiter: Limiter): void {
-  limiter.ping().catch((error: unknown) => {
-    gate.report('store-unreachable', error instanceof Error ? error.message : String(error))
-  })
+  if (!isShared) limiterPerRequest(gate)
+  else
+    limiter.ping().catch((error: unknown) => {
+      gate.report('store-unreachable', error instanceof Error ? error.message : String(error))
+    })
 }
 
 /**
@@ -50,24 +44,6 @@ function memoryManyWorkers(gate: Gate): void {
   const threads = native.servingThreads()
   if (cluster.isWorker && (cluster.worker?.id ?? 0) > 1) gate.report('memory-many-workers')
   else if (threads > 1 && process.env.NODE_ENV !== 'test') gate.report('memory-many-workers', `${threads} threads`)
-}
-
-type Counting = { readonly gate: Gate; readonly limiter: Limiter }
-
-/** Tells of a request that this room and one before it count for the same limit and actor. */
-export function countedTwice(
-  before: readonly { readonly room: Counting; readonly info: LimitInfo }[],
-  { gate, limiter }: Counting,
-  info: LimitInfo,
-): void {
-  for (const other of before) {
-    if (other.room.limiter !== limiter) continue
-    // An answer without a key is that of limits in shadow mode alone.
-    const twice = info.checks.find(
-      ({ key, actor }) => key !== '' && other.info.checks.some((check) => check.key === key && check.actor === actor),
-    )
-    if (twice !== undefined) gate.report('counted-twice', `limit "${twice.key}"`)
-  }
 }
 
 /** The frame of Node's that is on the stack while a request is begun. */

@@ -1,10 +1,10 @@
-/* The parts that a limit of a framework has beside its call. */
+/* The parts that a limit of a framework has beside its call: its counts, its limiter, and more limits. */
 
 import type { Limiter } from '../limiter/limiter.js'
 import { type RouteOptions, routeOptions } from './options.js'
+import type { Trials } from './plan.js'
 import type { Room } from './room.js'
 import type { LimitsOfRequest, RoomLimits } from './rules.js'
-import type { Trials } from './trials.js'
 
 export { RateLimitError } from './rate-limit-error.js'
 export type { RoomLimit, RoomLimits, Rule } from './rules.js'
@@ -27,13 +27,12 @@ export interface Extensible<Request, Options, Made> extends Counted {
   and(more: RoomLimits<Request> | LimitsOfRequest<Request> | RouteOptions<Options>): Made
 }
 
-/** A function of a room with its counts and its limiter. */
 export const counted = <Call extends object, Request>(call: Call, room: Room<Request>): Call & Counted =>
   Object.assign(call, { trials: () => room.trials(), limiter: room.limiter })
 
-/** The same, to which limits can be added; the framework makes such a function of a room. */
-export function extensible<Call extends object, Request, Made>(
-  call: Call,
+/** A call to whose limits others can be added; the framework makes such a function of a room. */
+export function extensible<Request, Made>(
+  call: object,
   room: Room<Request>,
   make: (room: Room<Request>) => Made,
 ): Made {

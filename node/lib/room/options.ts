@@ -28,9 +28,6 @@ export interface RoomOptions<Request, Outcome extends readonly unknown[] = [Requ
 /** The outcomes that stay charged: statuses, or a function of what a framework passes with the response. */
 export type ChargeOn<Outcome extends readonly unknown[]> = readonly number[] | ((...outcome: Outcome) => Later<boolean>)
 
-/** The arguments in which a framework passes a request's outcome. */
-export type Outcome = readonly never[]
-
 /** The options of a route: those of its room in part, in place of the room's. */
 export type RouteOptions<Options> = Partial<Omit<Options, 'limiter'>>
 
@@ -46,7 +43,11 @@ export function roomOptions(given: unknown, framework: readonly string[]): Recor
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw wrongType('', 'options', 'must be an object with limits', given)
   }
-  return knownOptions(given, [...ROOM, ...GATE, ...framework], 'a rate limit')
+  const options = knownOptions(given, [...ROOM, ...GATE, ...framework], 'a rate limit')
+  const { name } = options
+  if (name !== undefined && typeof name !== 'string') throw wrongType('', 'name', 'must be a string', name)
+  if (name === '') throw outOfRange('', 'name', 'must not be empty', name)
+  return options
 }
 
 /** Options, or limits that stand for them. */
@@ -64,13 +65,12 @@ export function functionOption<T>(options: Readonly<Record<string, unknown>>, na
   return value as T
 }
 
+type Charging = (...outcome: never[]) => Later<boolean>
+
 /** The outcomes that stay charged as a function; nothing where all of them do. */
-export function chargeOption(
-  given: unknown,
-  statusOf: (...outcome: Outcome) => number,
-): ((...outcome: Outcome) => Later<boolean>) | undefined {
+export function chargeOption(given: unknown, statusOf: (...outcome: never[]) => number): Charging | undefined {
   if (given === undefined) return undefined
-  if (typeof given === 'function') return given as (...outcome: Outcome) => Later<boolean>
+  if (typeof given === 'function') return given as Charging
   if (!Array.isArray(given)) throw wrongType('', 'chargeOn', 'must be a list of statuses or a function', given)
   for (const status of given) {
     if (!(Number.isInteger(status) && status >= 100 && status < 600)) {
@@ -81,45 +81,30 @@ export function chargeOption(
   return (...outcome) => statuses.has(statusOf(...outcome))
 }
 
-/** The options that are the gate's. */
 export function gateOptions(options: Readonly<Record<string, unknown>>, limiter: Limiter): GateOptions {
   // Each mistake is reported once for a limiter; all limiters in memory count as one.
   const scope = isShared(limiter) ? `store ${listenersOf(limiter)?.number}` : 'memory'
   return { ...Object.fromEntries(GATE.map((name) => [name, options[name]])), scope }
 }
 
-/** The key of limits that are given as text. */
-export function nameOption(name: unknown): string | undefined {
-  if (name === undefined) return undefined
-  if (typeof name !== 'string') throw wrongType('', 'name', 'must be a string', name)
-  if (name === '') throw outOfRange('', 'name', 'must not be empty', name)
-  return name
-}
-
 /** Limiters by the URL of their store, so that rooms share their connections. */
 const byUrl = new Map<string, Limiter>()
-const MEMORY = 'memory:'
 
-/** The limiter of a room. */
 export function limiterOption(given: unknown): Limiter {
   if (given === undefined) return new Limiter()
   if (given instanceof Limiter) return given
   if (typeof given !== 'string' && !(given instanceof URL)) throw noLimiter(given)
   const url = String(given)
-  const known = byUrl.get(url)
-  if (known !== undefined) return known
-  const made = new Limiter(url)
-  if (!url.startsWith(MEMORY)) byUrl.set(url, made)
-  return made
+  const limiter = byUrl.get(url) ?? new Limiter(url)
+  if (!url.startsWith('memory:')) byUrl.set(url, limiter)
+  return limiter
 }
 
-/** The error for what is no limiter. */
 export function noLimiter(given: unknown): Error {
   // Its class is of another copy, which cannot be recognised in any other way.
   const isForeign = (given as object | null | undefined)?.constructor?.name === Limiter.name
-  return isForeign
-    ? wrongType('', 'limiter', `${NO_LIMITER}, of this copy of tidegate, which was loaded twice`, given)
-    : wrongType('', 'limiter', NO_LIMITER, given)
+  const copy = isForeign ? ', of this copy of tidegate, which was loaded twice' : ''
+  return wrongType('', 'limiter', NO_LIMITER + copy, given)
 }
 
 /** True for a limiter that counts in this process's memory alone. */

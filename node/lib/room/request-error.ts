@@ -4,17 +4,14 @@ import { answered, ConfigurationError, errorOf, LimitError, nameErrors } from '.
 import { keyOf } from '../http/clients.js'
 import { native, type RequestErrorName } from '../native/native.js'
 import { attempt, type Later, same } from '../time/later.js'
-import type { ReadyRule } from './rules.js'
+import type { Rules } from './rules.js'
 
 /** The error of such a request; frameworks read its status, and none of them logs it as a fault of the program. */
 export class RequestError extends Error {
-  /** Tells these errors from all others. */
   readonly code = 'ERR_REQUEST'
   /** The engine's name of it. */
   readonly mistake: RequestErrorName
-  /** The status of the response. */
   readonly status: number
-  /** The same, as Fastify and others call it. */
   readonly statusCode: number
   /** The message repeats nothing of the request. */
   readonly expose = true
@@ -48,7 +45,6 @@ export function aborted(cause: unknown): unknown {
   return Object.assign(new Error('request aborted', { cause }), fields)
 }
 
-/** True for such an error. */
 export const isAborted = (error: unknown): error is Error => (error as { type?: unknown } | null)?.type === ABORTED
 
 /** So many units of UTF-16 are never more bytes than an actor may have. */
@@ -64,7 +60,7 @@ export function actorText(given: string): string {
 }
 
 /** The same behind one about a cost that a function has made of the request, and not about one that the app fixes. */
-export function ofChosenCost(rules: readonly Pick<ReadyRule<never>, 'limit' | 'cost'>[], error: unknown): unknown {
+export function ofChosenCost(rules: Rules<never>, error: unknown): unknown {
   if (!(error instanceof LimitError) || error.field !== 'cost') return error
   const about = rules.filter(({ limit }) => limit.key === error.key)
   const isChosen = (about.length > 0 ? about : rules).some(({ cost }) => typeof cost === 'function')
@@ -90,7 +86,6 @@ export function estimated<Request>(cost: (request: Request) => Later<number>, re
 
 const told = new WeakSet<object>()
 
-/** Errors of validators, by their names. */
 const VALIDATION = /Validation|^Zod|^ValiError$/
 
 function isOfInput(error: unknown): error is Error {

@@ -1,12 +1,12 @@
 /* Decisions about requests, and their headers on responses of Node's own HTTP server. */
 
-import { ServerResponse } from 'node:http'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { finished } from 'node:stream'
 import { type Refusal, withoutBody } from '../http/gate.js'
 import { type Headers, isRedirection } from '../results/headers.js'
 import type { LimitInfo } from '../results/info.js'
 import type { Later } from '../time/later.js'
-import { countedTwice } from './diagnostics.js'
 import { RateLimitError } from './rate-limit-error.js'
 import type { Room } from './room.js'
 
@@ -37,7 +37,6 @@ const NODES = ServerResponse.prototype as unknown as Carrying
 
 /** The newest decisions about requests, by their responses: one shelf for all responses of a kind. */
 export class Shelf {
-  /** The newest decision about the request of a response. */
   readonly get: (response: object) => Decision | undefined
   readonly #set: (response: object, decision: Decision) => unknown
 
@@ -111,11 +110,6 @@ export const onResponses = new Shelf({
   },
 })
 
-/** Gives a new response the property, which takes longer once it is in use. */
-export function reserve(response: object): void {
-  ;(response as Carrying)[CARRIED] = undefined
-}
-
 const decisions = new WeakMap<object, Decision>()
 
 /**
@@ -128,12 +122,20 @@ export const besideResponses = new Shelf({
 })
 
 /** A decision and those before it, the oldest first. */
-export function inOrder(newest: Decision | undefined): readonly Decision[] {
-  if (newest === undefined) return NONE
-  return newest.before === undefined ? [newest] : [...inOrder(newest.before), newest]
-}
+const inOrder = (newest: Decision | undefined): readonly Decision[] =>
+  newest === undefined ? [] : [...inOrder(newest.before), newest]
 
-const NONE: readonly Decision[] = []
+/** Tells of a request that this room and one before it count for the same limit and actor. */
+function countedTwice(before: readonly Decision[], { gate, limiter }: Decider, info: LimitInfo): void {
+  for (const other of before) {
+    if (other.room.limiter !== limiter) continue
+    // An answer without a key is that of limits in shadow mode alone.
+    const twice = info.checks.find(
+      ({ key, actor }) => key !== '' && other.info.checks.some((check) => check.key === key && check.actor === actor),
+    )
+    if (twice !== undefined) gate.report('counted-twice', `limit "${twice.key}"`)
+  }
+}
 
 /** The answers of a decision and of those before it. */
 export const infosOf = (newest: Decision | undefined): readonly LimitInfo[] => inOrder(newest).map(({ info }) => info)
@@ -263,13 +265,49 @@ export function unlessAnswered(
   refuse: () => void,
 ): void {
   if (isAnswered()) return
-  if (onBlocked.length < 3) {
-    refuse()
-    return
+  if (onBlocked.length >= 3) {
+    const timer = setTimeout(() => {
+      if (!isAnswered()) refuse()
+    }, PATIENCE_MS).unref()
+    onFinished(response, () => clearTimeout(timer))
+  } else refuse()
+}
+
+type Call = (this: ServerResponse, request: IncomingMessage, options?: object) => void
+type Made = Record<symbol, unknown>
+
+/**
+ * Has a server of Node's make responses that write what they carry, where it makes plain ones: the class that the option
+ * `ServerResponse` of `http.createServer` gives. The responses of any other server are hooked one by one.
+ */
+export function hookServer(server: object): void {
+  for (const symbol of Object.getOwnPropertySymbols(server)) {
+    if ((server as Made)[symbol] !== ServerResponse) continue
+    carrying ??= carryingResponses()
+    ;(server as Made)[symbol] = carrying
   }
-  const timer = setTimeout(() => {
-    if (!isAnswered()) refuse()
-  }, PATIENCE_MS)
-  timer.unref()
-  onFinished(response, () => clearTimeout(timer))
+}
+
+let carrying: typeof ServerResponse | undefined
+
+/** The class of responses that have a place for a decision; Node's own, where that cannot be extended so. */
+function carryingResponses(): typeof ServerResponse {
+  // A function, as Node's own is: the objects of a class that extends it take several times as long to make and to use.
+  function CarryingResponse(this: ServerResponse, request: IncomingMessage, options?: object): void {
+    ;(ServerResponse as unknown as Call).call(this, request, options)
+    // To add it takes longer once the response is in use.
+    ;(this as object as Carrying)[CARRIED] = undefined
+  }
+  Object.setPrototypeOf(CarryingResponse, ServerResponse)
+  Object.setPrototypeOf(CarryingResponse.prototype, ServerResponse.prototype)
+  // They look like any other.
+  Object.defineProperty(CarryingResponse, 'name', { value: ServerResponse.name, configurable: true })
+  hookPrototype(CarryingResponse.prototype)
+  const made = CarryingResponse as unknown as typeof ServerResponse
+  try {
+    new made(new IncomingMessage(new Socket()))
+    return made
+  } catch {
+    return ServerResponse
+  }
 }

@@ -11,17 +11,8 @@ import { LimitInfo } from '../results/info.js'
 import { after, all, attempt, type Later, same } from '../time/later.js'
 import { isHeard, tellDenied } from './denials.js'
 import { sameKeyTwice, tellOfLimiter } from './diagnostics.js'
-import {
-  chargeOption,
-  functionOption,
-  gateOptions,
-  isShared,
-  limiterOption,
-  nameOption,
-  type Outcome,
-  roomOptions,
-} from './options.js'
-import { beginHold, endCharge, isHeld, planOf } from './plan.js'
+import { chargeOption, functionOption, gateOptions, isShared, limiterOption, roomOptions } from './options.js'
+import { beginHold, endCharge, isHeld, planOf, type Trials, trialsOf } from './plan.js'
 import { aborted, actorText, asked, estimated, ofChosenCost, ofRequest, RequestError } from './request-error.js'
 import { APP, Place } from './route-names.js'
 import {
@@ -32,14 +23,13 @@ import {
   plainOf,
   proven,
   type ReadyRule,
+  type Rules,
   rulesOf,
   rulesOfDocument,
   type Settings,
   settingsOf,
-  withCandidate,
 } from './rules.js'
 import { isOff } from './switch.js'
-import { type Trials, trialsOf } from './trials.js'
 
 /** More names than an app has places; they are not the client's, but nothing grows for ever. */
 const MOST_NAMES = 10_000
@@ -62,7 +52,7 @@ export interface Framework<Request> {
   /** The client's address, as the gate of the room says it. */
   client(request: Request, gate: Gate): string
   /** The status of a response, by what the option `chargeOn` is called with. */
-  statusOf(...outcome: Outcome): number
+  statusOf(...outcome: never[]): number
   /** True for a request whose client has closed the connection, which has no address then. */
   isGone(request: Request): boolean
   /** The key of limits that are given as text without a name: the place that a request is at. The gate is told of mistakes. */
@@ -92,12 +82,12 @@ export class Room<Request> {
   readonly #settings: Settings<Request>
   readonly #skip: ((request: Request) => Later<boolean>) | undefined
   /** The rules of this room alone for a request, to which others may be added. */
-  readonly #own: (request: Request, isBase: boolean) => Later<readonly ReadyRule<Request>[]>
+  readonly #own: (request: Request, isBase: boolean) => Later<Rules<Request>>
   /** The rules of a document that may change, as it was when a request came last. */
-  #current: { readonly document: Document; readonly rules: readonly ReadyRule<Request>[] } | undefined
+  #current: { readonly document: Document; readonly rules: Rules<Request> } | undefined
   readonly #name: string | undefined
   /** Rules by the names that their texts have. */
-  readonly #fixed = new Map<string, readonly ReadyRule<Request>[]>()
+  readonly #fixed = new Map<string, Rules<Request>>()
   /** The names that were derived here. */
   readonly #claimed = new Set<string>()
   readonly #place: Place
@@ -108,18 +98,13 @@ export class Room<Request> {
   readonly #chargeOn: ReturnType<typeof chargeOption>
 
   /** A room of these options; one that comes from another shares its limiter and counts, and may add to its limits. */
-  constructor(
-    given: unknown,
-    framework: Framework<Request>,
-    from?: Room<Request>,
-    { adds, place }: Extension<Request> = {},
-  ) {
+  constructor(given: unknown, framework: Framework<Request>, from?: Room<Request>, how: Extension<Request> = {}) {
     const options = roomOptions(given, framework.options)
     // One whose routes say theirs need not have any.
     const isEmpty = options.global === false && from === undefined
     if (options.limits === undefined && !isEmpty) throw wrongType('', 'limits', MISSING, undefined)
     this.options = options
-    this.base = adds ? from : undefined
+    this.base = how.adds ? from : undefined
     this.#framework = framework
     this.limiter = from?.limiter ?? limiterOption(options.limiter)
     this.#shared = isShared(this.limiter)
@@ -128,9 +113,8 @@ export class Room<Request> {
     this.#skip = functionOption(options, 'skip')
     this.#chargeOn = chargeOption(options.chargeOn, framework.statusOf)
     this.#trials = from === undefined ? native.makeTrialCounts() : from.#trials
-    this.#name = nameOption(options.name)
-    this.#place = place ?? new Place(this.limiter)
-    if (place === undefined) this.#place.endsWith(this)
+    this.#name = options.name as string | undefined
+    this.#place = how.place ?? new Place(this.limiter, this)
     const { limits = () => undefined } = options
     const document = chosenLimits(limits)
     if (document !== undefined) {
@@ -194,7 +178,7 @@ export class Room<Request> {
       process.emitWarning(error instanceof Error ? error : String(error))
     }
     attempt(
-      () => chargeOn === undefined || chargeOn(...(outcome as Outcome)),
+      () => chargeOn === undefined || chargeOn(...(outcome as never[])),
       failed,
       (isCharged) => this.end(info, isCharged),
     )
@@ -214,7 +198,6 @@ export class Room<Request> {
     return this.gate.rejection(error.mistake, accept)
   }
 
-  /** The counts of limits in shadow mode and of candidates. */
   trials(): Trials {
     return trialsOf(this.#trials)
   }
@@ -240,13 +223,12 @@ export class Room<Request> {
     return this.#shared ? this.limiter.limit(limits, actor) : this.limiter.limitSync(limits, actor)
   }
 
-  #rules(request: Request, decided: readonly object[], isBase = false): Later<readonly ReadyRule<Request>[]> {
+  #rules(request: Request, decided: readonly object[], isBase = false): Later<Rules<Request>> {
     const mine = this.#own(request, isBase)
     if (this.base === undefined || decided.includes(this.base)) return mine
     return after(all([this.base.#rules(request, decided, true), mine]), (each) => each.flat())
   }
 
-  /** The key of texts at the place of a request. */
   #nameOf(request: Request, isBase: boolean): string {
     const { nameOf, name = APP } = this.#framework
     // What others are added to stands before them, wherever they stand.
@@ -255,7 +237,7 @@ export class Room<Request> {
   }
 
   /** The rules of a document, made anew when it has changed. */
-  #ofDocument(chosen: ChosenLimits): readonly ReadyRule<Request>[] {
+  #ofDocument(chosen: ChosenLimits): Rules<Request> {
     if (this.#current?.document !== chosen.document) {
       const rules = rulesOfDocument(chosen, this.#settings, this.options.candidate)
       this.#current = { document: chosen.document, rules }
@@ -263,15 +245,14 @@ export class Room<Request> {
     return this.#current.rules
   }
 
-  /** The rules of limits that a function has chosen. */
-  #chosen(given: unknown, request: Request, isBase: boolean): readonly ReadyRule<Request>[] {
+  #chosen(given: unknown, request: Request, isBase: boolean): Rules<Request> {
     if (given === undefined || given === null || given === false) return []
     const name = this.#name ?? (needsName(given) ? this.#nameOf(request, isBase) : '')
-    return withCandidate(rulesOf(given, name, this.#settings), this.options.candidate)
+    return rulesOf(given, name, this.#settings, this.options.candidate)
   }
 
   /** The rules of texts that have this key. */
-  #named(name: string): readonly ReadyRule<Request>[] {
+  #named(name: string): Rules<Request> {
     const known = this.#fixed.get(name)
     if (known !== undefined) return known
     const rules = this.#compile(name)
@@ -291,8 +272,8 @@ export class Room<Request> {
     return name
   }
 
-  #compile(name: string): readonly ReadyRule<Request>[] {
-    return proven(withCandidate(rulesOf(this.options.limits, name, this.#settings), this.options.candidate))
+  #compile(name: string): Rules<Request> {
+    return proven(rulesOf(this.options.limits, name, this.#settings, this.options.candidate))
   }
 
   #actor(request: Request, key: Settings<Request>['key']): Later<string> {
@@ -316,7 +297,7 @@ export class Room<Request> {
     throw ofRequest(wrongType('', 'key', 'must give a text or a number', actor))
   }
 
-  #decideRules(request: Request, rules: readonly ReadyRule<Request>[]): Later<LimitInfo | undefined> {
+  #decideRules(request: Request, rules: Rules<Request>): Later<LimitInfo | undefined> {
     const failed = (error: unknown): never => {
       throw ofChosenCost(rules, error)
     }
@@ -335,11 +316,7 @@ export class Room<Request> {
   }
 
   /** Decides: all enforced limits are one decision, and those on trial are decided beside it in the same call. */
-  #decideChecks(
-    request: Request,
-    rules: readonly ReadyRule<Request>[],
-    checks: readonly Check[],
-  ): Later<LimitInfo | undefined> {
+  #decideChecks(request: Request, rules: Rules<Request>, checks: readonly Check[]): Later<LimitInfo | undefined> {
     if (!rules.some(({ isPlanned }) => isPlanned)) {
       return checks.length === 0 ? undefined : this.#askAll(checks.length === 1 ? checks : combine(checks))
     }

@@ -32,23 +32,19 @@ const claims = new WeakMap<Limiter, NativeNames>()
 const gone = new FinalizationRegistry<Place>(({ names, number }) => names.release(number))
 let places = 0
 
-/** A place in an app that limits stand on. */
 export class Place {
   readonly number = ++places
   readonly names: NativeNames
 
-  constructor(limiter: Limiter) {
+  /** A place whose names are forgotten when nothing is left of what stands on it. */
+  constructor(limiter: Limiter, standing?: object) {
     this.names = claims.get(limiter) ?? native.makeNames()
     claims.set(limiter, this.names)
+    if (standing !== undefined) gone.register(standing, this)
   }
 
   /** Notes a name of this place; false where another place of the limiter has it. */
   claims(name: string): boolean {
     return this.names.claim(name, this.number)
-  }
-
-  /** Forgets the names of the place when nothing of it is left. */
-  endsWith(object: object): void {
-    gone.register(object, this)
   }
 }

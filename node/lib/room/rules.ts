@@ -52,7 +52,6 @@ export type RoomLimits<Request> = RoomLimit<Request> | readonly RoomLimit<Reques
 /** The limits of a request; without any, it is not limited. */
 export type LimitsOfRequest<Request> = (request: Request) => Later<RoomLimits<Request> | null | undefined | false>
 
-/** A limit that is ready to be decided. */
 export interface ReadyRule<Request> extends Settings<Request> {
   readonly limit: Limit
   readonly candidate: Limit | undefined
@@ -61,6 +60,8 @@ export interface ReadyRule<Request> extends Settings<Request> {
   /** Of a limit of a document: the definition and the factor of an actor. */
   readonly find?: ((actor: string) => Found) | undefined
 }
+
+export type Rules<Request> = readonly ReadyRule<Request>[]
 
 /** The settings that a room has for all its limits, and a limit may have for itself. */
 export interface Settings<Request> {
@@ -74,23 +75,31 @@ const RULE_FIELDS = ['limit', 'name', 'key', 'cost', 'factor', 'shadow', 'candid
 /** The end of a candidate's key, behind its own or that of its limit: an entry of its own. */
 const CANDIDATE = native.candidateEnd()
 
-/** The rules that these limits are; `name` is the key of limits as text. */
+/** The rules that these limits are; `name` is the key of limits as text. A candidate is one for the only limit. */
 export function rulesOf<Request>(
   given: unknown,
   name: string,
   settings: Settings<Request>,
-): readonly ReadyRule<Request>[] {
+  candidate: unknown,
+): Rules<Request> {
   const each = fieldsOfAll(given)
   // Texts without a name share one, so their keys need the period behind it.
   const texts = each.filter(isUnnamed).map(({ limit }) => limit)
   const named = texts.length > 1 ? [...textLimits(name, texts.join(';'))] : undefined
-  return each.flatMap((fields) => {
+  const rules = each.flatMap((fields) => {
     const { limit } = fields
     if (typeof limit !== 'string') return [ready(fields, limitFrom(limit as object), settings)]
     const own = textLimits(fields.name ?? name, limit)
     const limits = named !== undefined && isUnnamed(fields) ? named.splice(0, own.length) : own
     return limits.map((one) => ready(fields, one, settings))
   })
+  if (candidate === undefined) return rules
+  const [only, ...more] = rules
+  if (only === undefined || more.length > 0) {
+    const problem = 'must stand beside the limit that it is for, where there are several'
+    throw outOfRange('', 'candidate', problem, `${rules.length} limits`)
+  }
+  return [beside(only, candidate)]
 }
 
 /** The rules of limits of a document, as it is now. */
@@ -98,39 +107,37 @@ export function rulesOfDocument<Request>(
   { document, names }: ChosenLimits,
   settings: Settings<Request>,
   candidate: unknown,
-): readonly ReadyRule<Request>[] {
+): Rules<Request> {
   const limits = names.map((name) => document.limit(name))
-  const rules = withCandidate(rulesOf(limits, '', settings), candidate)
-  return rules.map((rule, at) => ({ ...rule, find: (actor) => document.find(names[at] as string, actor) }))
+  return rulesOf(limits, '', settings, candidate).map((rule, at) => ({
+    ...rule,
+    find: (actor) => document.find(names[at] as string, actor),
+  }))
 }
 
 /** The limits, where all of them are decided for this key's actor at cost 1 and nothing else is asked. */
-export function plainOf<Request>(
-  rules: readonly ReadyRule<Request>[],
-  { key }: Settings<Request>,
-): Limit | Limit[] | undefined {
+export function plainOf<Request>(rules: Rules<Request>, { key }: Settings<Request>): Limit | Limit[] | undefined {
   const isPlain = rules.every((rule) => rule.key === key && rule.cost === 1 && rule.factor === 1 && !rule.isPlanned)
   const [only, ...more] = rules.map(({ limit }) => limit)
   return only === undefined || !isPlain ? undefined : more.length === 0 ? only : [only, ...more]
 }
 
 /** Returns these rules; a list without any, and a cost or a factor that no call could have, is refused. */
-export function proven<Request>(rules: readonly ReadyRule<Request>[]): readonly ReadyRule<Request>[] {
+export function proven<Request>(rules: Rules<Request>): Rules<Request> {
   if (rules.length === 0) throw outOfRange('', 'limits', 'must hold at least one limit', 'none')
   for (const { limit, candidate, cost, factor } of rules) {
     if (cost === 1 && factor === 1) continue
-    for (const one of [limit, candidate]) if (one !== undefined) tried(one, cost, factor)
+    // What is known is asked of nobody. A cost is held against the size where its factor is known.
+    const nobody = new Limiter({ maxEntries: 1 })
+    const known = typeof cost === 'number' ? { cost } : {}
+    for (const one of [limit, candidate]) {
+      if (one === undefined) continue
+      if (typeof factor === 'number') nobody.peekSync(one, '', { ...known, factor })
+      else nobody.refundSync(one, '', known)
+    }
+    nobody.close()
   }
   return rules
-}
-
-/** Asks for what is known of the numbers, of nobody. A cost is held against the size where its factor is known. */
-function tried(limit: Limit, cost: unknown, factor: unknown): void {
-  const nobody = new Limiter({ maxEntries: 1 })
-  const known = typeof cost === 'number' ? { cost } : {}
-  if (typeof factor === 'number') nobody.peekSync(limit, '', { ...known, factor })
-  else nobody.refundSync(limit, '', known)
-  nobody.close()
 }
 
 /** The check of an actor: with the override of the document that the limit is of. */
@@ -226,18 +233,4 @@ function textLimits(name: string, text: string): readonly Limit[] {
   if (known.size >= MOST_TEXTS) known.delete(known.keys().next().value as string)
   known.set(id, limits)
   return limits
-}
-
-/** The candidate of a room is one for its only limit. */
-export function withCandidate<Request>(
-  rules: readonly ReadyRule<Request>[],
-  given: unknown,
-): readonly ReadyRule<Request>[] {
-  if (given === undefined) return rules
-  const [only, ...more] = rules
-  if (only === undefined || more.length > 0) {
-    const problem = 'must stand beside the limit that it is for, where there are several'
-    throw outOfRange('', 'candidate', problem, `${rules.length} limits`)
-  }
-  return [beside(only, given)]
 }

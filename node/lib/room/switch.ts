@@ -1,15 +1,11 @@
-/** The switch of all rooms, for tests: while anything holds it off, no request is limited. */
-interface Switch {
-  holders: number
-}
+/* The switch of all rooms, for tests: while anything holds it off, no request is limited. */
 
 // One for the process: test runners load this package again for each test file, or when a test resets its modules.
 const NAME = Symbol.for('tidegate.switch')
-const all = globalThis as { [NAME]?: Switch }
+const all = globalThis as { [NAME]?: { holders: number } }
 all[NAME] ??= { holders: 0 }
-const state: Switch = all[NAME]
+const state = all[NAME]
 
-/** True while requests are not limited. */
 export const isOff = (): boolean => state.holders > 0
 
 /** Holds the switch off, and returns what lets it go, once. */

@@ -1,5 +1,6 @@
 /* Requests and responses of the web's own kind. */
 
+import { untilEnded } from '../http/body.js'
 import type { Refusal } from '../http/gate.js'
 import type { Headers } from '../results/headers.js'
 
@@ -27,15 +28,8 @@ export function withHeaders(response: Response, headers: Headers): Response {
   }
 }
 
-/** Bodies that nobody reads to their end, nor gives up. */
-const forgotten = new FinalizationRegistry<() => void>((end) => end())
-
-/** Calls, perhaps again, when this object is forgotten; neither the function nor the token may know of it. */
-export const whenForgotten = (object: object, end: () => void, token?: object): void =>
-  forgotten.register(object, end, token)
-
-/** Takes back what was registered with this token. */
-export const notWhenForgotten = (token: object): void => void forgotten.unregister(token)
+/** Ends of bodies that nobody reads to their end, nor gives up; none of them may know of its body. */
+export const forgotten = new FinalizationRegistry<() => void>((end) => end())
 
 /** The same response, which calls when its body has ended, or is given up; at once where there is none to send. */
 export function ending(response: Response, method: string, end: () => void): Response {
@@ -44,27 +38,7 @@ export function ending(response: Response, method: string, end: () => void): Res
     end()
     return response
   }
-  const reader = body.getReader()
-  const watched = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await reader.read()
-          if (!done) return controller.enqueue(value)
-          end()
-          controller.close()
-        } catch (error) {
-          end()
-          throw error
-        }
-      },
-      async cancel(reason) {
-        end()
-        await reader.cancel(reason)
-      },
-    },
-    { highWaterMark: 0 },
-  )
-  whenForgotten(watched, end)
+  const watched = untilEnded(body, end)
+  forgotten.register(watched, end)
   return new Response(watched, response)
 }

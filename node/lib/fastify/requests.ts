@@ -1,8 +1,9 @@
-/* The answer in Fastify's requests, and the headers of its replies: these are kept in an object, which takes half the time that `reply.header` does. */
+/* The answer in Fastify's requests, the proxies that it trusts, and the headers of its replies. What it does not say is asked of its own objects. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Headers } from '../results/headers.js'
 import type { LimitInfo } from '../results/info.js'
+import { PROXIES, type Trust } from '../room/address.js'
 import { type Decision, placeHeaders } from '../room/response.js'
 
 type Reply = Pick<FastifyReply, 'header' | 'headers' | 'removeHeader'>
@@ -12,15 +13,13 @@ let known: symbol | null | undefined
 
 const PROBE = 'x-tidegate-probe'
 
-/** The headers of a reply by their names in lower case; nothing where they are not kept so. */
-function keptBy(reply: Reply): Headers | undefined {
-  if (known === undefined) known = found(reply) ?? null
-  return known === null ? undefined : (reply as unknown as Record<symbol, Headers | undefined>)[known]
-}
-
-/** Places the headers of the newest decision on a reply. */
+/**
+ * Places the headers of the newest decision on a reply: in the object that it keeps them in, by their names in lower
+ * case, which takes half the time that `reply.header` does.
+ */
 export function placeOn(reply: Reply, decision: Decision): void {
-  const kept = keptBy(reply)
+  if (known === undefined) known = found(reply) ?? null
+  const kept = known === null ? undefined : (reply as unknown as Record<symbol, Headers | undefined>)[known]
   const headers = kept ?? {}
   placeHeaders(decision, headers)
   if (kept === undefined) reply.headers(headers)
@@ -48,4 +47,23 @@ export const ANSWER = {
   setter(this: FastifyRequest, info: LimitInfo | null): void {
     ;(this as Answered)[INFO] = info
   },
+}
+
+/** The trust of instances, by the prototypes of their requests. */
+const trusts = new WeakMap<object, Trust>()
+
+/** The trust of the request's instance, whose requests have one prototype. */
+export function trustOf(request: FastifyRequest): Trust {
+  // Only requests of instances that trust a proxy have this.
+  if (!('ips' in request)) return 'nobody'
+  const prototype = Object.getPrototypeOf(request) as object
+  const before = trusts.get(prototype)
+  if (before !== undefined) return before
+  // A request that never was.
+  const probe = Object.create(prototype) as { raw: unknown; readonly ip: string }
+  const socket = { remoteAddress: '192.0.2.254' }
+  probe.raw = { headers: { 'x-forwarded-for': PROXIES.join() }, socket, connection: socket }
+  const trust = request.ips === undefined ? 'nobody' : probe.ip === PROXIES[0] ? 'everybody' : 'some'
+  trusts.set(prototype, trust)
+  return trust
 }
