@@ -80,7 +80,7 @@ pub(crate) trait Small: Copy + IntoEntry {
     fn of(entry: &Entry) -> Option<Self>;
 }
 
-/// What a table keeps: an entry, or a state that becomes one where it is kept, because to move one can be felt.
+/// An entry that a table keeps, or a state that becomes one in its place there: to move one can be felt.
 pub(crate) trait IntoEntry: Sized {
     fn into_entry(self) -> Entry;
 
