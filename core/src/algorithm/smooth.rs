@@ -212,7 +212,8 @@ impl Algorithm for Pacing {
     }
 
     fn undo(&self, state: &mut Paced, now: Micros, cost: u64, spent: u64, charged_at: Micros) {
-        let regained = real(now.saturating_sub(charged_at)) / self.cool;
+        // The time that others wait for passes at the full rate, and permits are stored at their own.
+        let regained = real(now.saturating_sub(charged_at)) / self.cool.min(self.stable);
         let unspent = real(cost.saturating_sub(spent)).min((real(cost) - regained).max(0.0));
         self.take_back(state, now, unspent);
     }

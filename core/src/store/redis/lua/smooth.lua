@@ -101,7 +101,9 @@ if kind == 4 then
     give_back = take_back,
 
     undo = function(rule, state, now, cost, spent, charged_at)
-      local left = cost - (now > charged_at and now - charged_at or 0) / rule.cool
+      -- The time that others wait for passes at the full rate, and permits are stored at their own.
+      local quicker = rule.cool < rule.stable and rule.cool or rule.stable
+      local left = cost - (now > charged_at and now - charged_at or 0) / quicker
       local unspent = cost > spent and cost - spent or 0
       unspent = unspent < left and unspent or left
       take_back(rule, state, now, unspent > 0 and unspent or 0)
