@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::calls::hourly;
+use crate::calls::{hourly, raising_store};
 use crate::servers::certificates::Certificates;
 use crate::servers::{Server, free_port, wait_until};
 use tidegate::redis::{RedisBuilder, Strategy};
@@ -14,7 +14,7 @@ use tidegate::{Error, Limiter, Redis};
 const PATIENT: Duration = Duration::from_secs(10);
 
 fn store(url: &str) -> RedisBuilder {
-    Redis::builder(url).timeout(PATIENT).on_error(OnError::Raise).deny_cache(Duration::ZERO)
+    raising_store(url, PATIENT)
 }
 
 #[test]

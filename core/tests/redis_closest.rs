@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::calls::hourly;
+use crate::calls::{hourly, raising_store};
 use crate::servers::{Cluster, Server};
 use tidegate::redis::{Layout, RedisBuilder};
 use tidegate::remote::OnError;
-use tidegate::{Call, Check, Limit, Limiter, Memory, Redis};
+use tidegate::{Call, Check, Limit, Limiter, Memory};
 
 fn store(url: &str) -> RedisBuilder {
-    Redis::builder(url).timeout(Duration::from_secs(10)).on_error(OnError::Raise).deny_cache(Duration::ZERO)
+    raising_store(url, Duration::from_secs(10))
 }
 
 fn charge(limiter: &Limiter, limit: &Limit, actor: &str, units: u64) {

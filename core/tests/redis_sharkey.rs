@@ -4,17 +4,16 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::calls::hourly;
+use crate::calls::{hourly, raising_store};
 use crate::servers::proxy::Proxy;
 use crate::servers::{Server, wait_until};
 use tidegate::redis::{Layout, RedisBuilder, Strategy};
-use tidegate::remote::OnError;
-use tidegate::{Call, Check, Limiter, Redis};
+use tidegate::{Call, Check, Limiter};
 
 const HOUR_MS: u64 = 3_600_000;
 
 fn store(url: &str) -> RedisBuilder {
-    Redis::builder(url).timeout(Duration::from_secs(10)).on_error(OnError::Raise).deny_cache(Duration::ZERO)
+    raising_store(url, Duration::from_secs(10))
 }
 
 fn by_transactions(url: &str) -> Limiter {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::calls::raising_store;
 use crate::servers::Server;
 use crate::servers::proxy::Proxy;
 use crate::sharkey::Sharkey;
@@ -16,7 +17,7 @@ use tidegate::{Call, Check, Error, Limit, LimitInfo, Limiter, Memory, Redis};
 const PATIENT: Duration = Duration::from_secs(5);
 
 fn store(url: &str) -> RedisBuilder {
-    Redis::builder(url).timeout(PATIENT).on_error(OnError::Raise).deny_cache(Duration::ZERO)
+    raising_store(url, PATIENT)
 }
 
 fn by_transactions(url: &str) -> Limiter {

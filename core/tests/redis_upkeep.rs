@@ -3,16 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::calls::hourly;
+use crate::calls::{hourly, raising_store};
 use crate::servers::{Cluster, Server, wait_until};
 use tidegate::redis::RedisBuilder;
 use tidegate::remote::{Event, EventKind, Failure, OnError};
-use tidegate::{Error, Limiter, Memory, Redis, StoreError};
+use tidegate::{Error, Limiter, Memory, StoreError};
 
 const PATIENT: Duration = Duration::from_secs(10);
 
 fn store(url: &str) -> RedisBuilder {
-    Redis::builder(url).timeout(PATIENT).on_error(OnError::Raise).deny_cache(Duration::ZERO)
+    raising_store(url, PATIENT)
 }
 
 type Heard = Arc<Mutex<Vec<Event>>>;

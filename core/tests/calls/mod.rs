@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use tidegate::redis::RedisBuilder;
 use tidegate::remote::OnError;
 use tidegate::{Error, Limit, LimitInfo, Limiter, Redis};
 
@@ -16,6 +17,17 @@ pub(crate) fn hourly(key: &str, size: u64) -> Limit {
     Limit::bucket(key, size).drip_rate(Duration::from_hours(1)).build().expect("a bucket")
 }
 
+/// A store that raises its failures, and remembers no denials.
+pub(crate) fn raising_store(url: &str, timeout: Duration) -> RedisBuilder {
+    Redis::builder(url).timeout(timeout).on_error(OnError::Raise).deny_cache(Duration::ZERO)
+}
+
+/// A limiter over such a store, which prints its events.
+pub(crate) fn raising(url: &str, timeout: Duration) -> Limiter {
+    let store = raising_store(url, timeout).listener(|event| eprintln!("{event}"));
+    Limiter::new(store.build().expect("a store"))
+}
+
 pub(crate) fn over(url: &str, policy: OnError) -> Limiter {
     over_in(url, policy, DEADLINE)
 }
@@ -24,12 +36,6 @@ pub(crate) fn over_in(url: &str, policy: OnError, deadline: Duration) -> Limiter
     Limiter::new(
         Redis::builder(url).timeout(deadline).on_error(policy).deny_cache(Duration::ZERO).build().expect("a store"),
     )
-}
-
-/// One that raises the store's failures, and prints its events.
-pub(crate) fn raising(url: &str, timeout: Duration) -> Limiter {
-    let store = Redis::builder(url).timeout(timeout).on_error(OnError::Raise).deny_cache(Duration::ZERO);
-    Limiter::new(store.listener(|event| eprintln!("{event}")).build().expect("a store"))
 }
 
 /// The same, once the store decides: a busy machine may take longer than a deadline to start a server and to connect.

@@ -3,16 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::calls::{ask_within, hourly};
+use crate::calls::{ask_within, hourly, raising_store};
 use crate::servers::{Server, wait_until};
 use tidegate::redis::RedisBuilder;
-use tidegate::remote::{EventKind, Failure, OnError};
-use tidegate::{Error, Limit, LimitInfo, Limiter, Redis};
+use tidegate::remote::{EventKind, Failure};
+use tidegate::{Error, Limit, LimitInfo, Limiter};
 
 const DEADLINE: Duration = Duration::from_millis(200);
 
 fn store(url: &str) -> RedisBuilder {
-    Redis::builder(url).timeout(DEADLINE).on_error(OnError::Raise).deny_cache(Duration::ZERO)
+    raising_store(url, DEADLINE)
 }
 
 fn ask(limiter: &Limiter, limit: &Limit, actor: &str) -> Result<LimitInfo, Error> {
