@@ -38,7 +38,6 @@ macro_rules! entry {
                 fn of(entry: &Entry) -> Option<Self> {
                     if let Entry::$small(state) = entry { Some(*state) } else { None }
                 }
-
             }
 
             impl IntoEntry for $copied {

@@ -200,7 +200,9 @@ def _check_numbers(cost: Any, factor: Any, limits: Sequence[Limit]) -> None:
 
 def check_names(given: Iterable[str], known: Sequence[str]) -> None:
     """Raises for an option that there is not."""
-    for name in sorted(set(given).difference(known)):
+    unknown = set(given).difference(known)
+    if unknown:
+        name = min(unknown)
         raise LimitError(f"{name} is not an option, which are: {', '.join(known)}", "", name, "")
 
 
