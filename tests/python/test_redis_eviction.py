@@ -177,9 +177,11 @@ def test_a_server_that_may_not_evict_forgets_nobody(caplog: pytest.LogCaptureFix
         assert [limiter.limit(SLOW, "hot", SIZE).blocked, limiter.limit(SLOW, "hot").blocked] == [False, True]
         server.command("CONFIG", "SET", "maxmemory", str(figure(server, "memory", "used_memory") + (64 << 10)))
         answers = [limiter.limit(SLOW, f"newcomer {number}") for number in range(4000)]
-        # Those for whom there is no room are answered as the policy says, and that is heard of.
-        assert answers[-1].degraded
-        assert limiter.stats().failures["out-of-memory"] > 0
+        # Those for whom there is no room are answered as the policy says, and that is heard of. Not the last of all, it
+        # may be: whenever the server frees a buffer, there is room for a few again.
+        refused = sum(answer.degraded for answer in answers)
+        assert refused > len(answers) / 2
+        assert limiter.stats().failures["out-of-memory"] == refused
         blocked = limiter.peek(SLOW, "hot")
         assert (blocked.blocked, blocked.degraded) == (True, False)
         assert figure(server, "stats", "evicted_keys") == 0
