@@ -288,7 +288,7 @@ fn admitted(limit: &Limit, instants: impl IntoIterator<Item = Micros>) -> Vec<Mi
     admitted
 }
 
-/// How far apart the calls of a flood are.
+/// The time between two calls of a flood.
 const STEP: Micros = 50;
 
 fn flood(calls: u64) -> impl Iterator<Item = Micros> {
@@ -338,23 +338,25 @@ proptest! {
     fn a_flood_gets_the_rate_that_is_said(limit in any_limit()) {
         let explanation = limit.explain();
         let rate = explanation.allowances.iter().filter_map(|allowance| allowance.per_second).fold(f64::INFINITY, f64::min);
-        let burst = explanation.allowances.iter().filter_map(|allowance| allowance.burst).min().expect("a burst") as f64;
+        let bursts = || explanation.allowances.iter().filter_map(|allowance| allowance.burst);
+        let burst = bursts().min().expect("a burst") as f64;
         let admitted = admitted(&limit, flood(40_000));
         let first = flood(10_000).last().expect("a call");
         let first = admitted.partition_point(|at| *at <= first) as f64;
         let all = admitted.len() as f64;
         // Calls that have to keep their distance come no further apart than that, so many of them in a row.
         let (peeked, _) = limit.decide(State::default(), 0, Call::Peek).expect("an answer");
-        let row = burst.max(peeked.quota as f64);
+        let row = bursts().chain([peeked.quota]).max().expect("a quota") as f64;
         prop_assert!(all - first <= 1.5 * rate + row + 1.0, "{all} - {first} in a second and a half: {explanation}");
         let promised = match explanation.type_name {
             "decay" | "legacy" => 0.0,
             "sliding-counter" => rate * (burst - 1.0) / burst,
             _ => rate,
         };
-        // A call that could come between two of the flood comes with the later one, and so does what it would free.
+        // A call that could come between two of the flood comes with the later one, and so does what it would free. A
+        // warm-up of up to 50 ms admits half of that time's permits.
         let reached = promised / (1.0 + promised * STEP as f64 / 1e6);
-        prop_assert!(all >= 2.0 * reached - burst - 2.0, "{all} in two seconds: {explanation}");
+        prop_assert!(all >= (2.0 - 0.025) * reached - burst - 2.0, "{all} in two seconds: {explanation}");
     }
 }
 

@@ -5,6 +5,9 @@ use proptest::prelude::*;
 use serde_json::Value;
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory, State};
 
+/// The end of 2099. A clock that is wrong by 90 years after it is still one that the engine can tell.
+const LAST: u64 = 4_102_444_799_999_999;
+
 /// An entry at some instant, decided purely.
 #[derive(Clone)]
 struct Entry {
@@ -14,12 +17,12 @@ struct Entry {
 }
 
 impl Entry {
-    /// Calls `limit`, and now and then `charge` and `refund`, as the clock moves forwards.
+    /// Calls `limit`, and now and then `charge` and `refund`, as the clock moves forwards: by years, where those are windows.
     fn with_history(definition: &Value, start: u64, history: &[(f64, u64, u8)]) -> Self {
         let limit = Limit::from_json(&definition.to_string()).expect("a sound definition");
         let mut entry = Self { limit, state: State::default(), now: start };
         for (share, cost, which) in history {
-            entry.now += micros(share * scale(definition));
+            entry.now = LAST.min(entry.now + micros(share * scale(definition)));
             let call = match which {
                 0 => Call::Charge,
                 1 => Call::Refund,
