@@ -123,7 +123,7 @@ function middlewareOf(room: Room<Request>): RateLimit {
       request.rateLimit = info
       return send(response, refusal)
     }
-    const error = shelf.leave(response, room, info, refusal)
+    const error = shelf.leave(response, info, refusal)
     if (onBlocked === 'error') return next(error)
     let isPassed = false
     const pass = (reason?: unknown): void => {

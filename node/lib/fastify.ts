@@ -218,7 +218,7 @@ function hookOf(room: Room<FastifyRequest>): Placed {
   const blocked = (info: LimitInfo, request: FastifyRequest, reply: FastifyReply, done: Done) => {
     const refusal = onResponses.refuse(reply.raw, room, info, request.raw.headers.accept)
     if (onBlocked === undefined && body !== undefined) return send(reply, refusal)
-    const error = onResponses.leave(reply.raw, room, info, refusal)
+    const error = onResponses.leave(reply.raw, info, refusal)
     if (onBlocked === undefined) return done(error)
     // To call `done` would run the handler: the reply is sent here, or by what was called.
     const settled = (payload: unknown): void => {

@@ -174,7 +174,6 @@ function middlewareOf(room: Room<Context>): RateLimit {
 
   const blocked = async (info: LimitInfo, context: Context): Promise<Response> => {
     const refusal = onResponses.refuse(context, room, info, context.req.header('accept'))
-    onResponses.note(context, room, info)
     const response = responseOf(refusal, context.req.method)
     if (onBlocked === undefined) return response
     const kept = withoutBody(refusal.headers)

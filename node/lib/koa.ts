@@ -130,7 +130,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
   const blocked = (info: LimitInfo, context: Context, next: Next): unknown => {
     const refusal = onResponses.refuse(context.res, room, info, context.req.headers.accept)
     if (onBlocked === undefined) return send(context, refusal)
-    const error = onResponses.leave(context.res, room, info, refusal)
+    const error = onResponses.leave(context.res, info, refusal)
     if (onBlocked === 'error') throw error
     context.status = error.status
     // A function that only writes a log has not answered.

@@ -107,7 +107,7 @@ const refused = ({ method }: Request, refusal: Refusal, info?: LimitInfo): Limit
 
 function checkOf(room: Room<Request>): RateLimit {
   const limited = (request: Request, accept: string | undefined, info: LimitInfo | undefined): Limited => {
-    if (info === undefined) return NOTHING
+    if (info === undefined) return { ...NOTHING, headers: {} }
     if (info.blocked) return refused(request, room.gate.refusal(info, accept), info)
     const watch = {}
     const apply = (response: Response): Response => {

@@ -51,6 +51,9 @@ export class Listeners extends EventEmitter {
   /** Calls of the store may wait for a server. */
   readonly waits: boolean
 
+  /** The limiter is closed. */
+  isClosed = false
+
   constructor(waits: boolean) {
     super()
     this.waits = waits

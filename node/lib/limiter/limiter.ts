@@ -352,6 +352,7 @@ export class Limiter extends Verbs {
     collected.unregister(this)
     native.freeLimiter(this.#store.handle)
     this.#store.handle = CLOSED
+    this.#listeners.isClosed = true
   }
 
   #listen(how: 'on' | 'once' | 'off', name: unknown, listener: unknown): this {

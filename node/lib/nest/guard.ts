@@ -80,7 +80,7 @@ export class TidegateGuard implements CanActivate {
     }
     if (isHttp) {
       const { headers } = shelf === besideResponses ? request : (request.raw ?? request)
-      const error = shelf.leave(raw, room, info, shelf.refuse(raw, room, info, headers.accept))
+      const error = shelf.leave(raw, info, shelf.refuse(raw, room, info, headers.accept))
       throw new RateLimitException(info, error.status, error)
     }
     if (isHeld(info)) endWith(raw, room, info)

@@ -87,7 +87,7 @@ export function gateOptions(options: Readonly<Record<string, unknown>>, limiter:
   return { ...Object.fromEntries(GATE.map((name) => [name, options[name]])), scope }
 }
 
-/** Limiters by the URL of their store, so that rooms share their connections. */
+/** Limiters by the URL of their store, so that rooms share their connections for as long as nobody closes them. */
 const byUrl = new Map<string, Limiter>()
 
 export function limiterOption(given: unknown): Limiter {
@@ -95,7 +95,8 @@ export function limiterOption(given: unknown): Limiter {
   if (given instanceof Limiter) return given
   if (typeof given !== 'string' && !(given instanceof URL)) throw noLimiter(given)
   const url = String(given)
-  const limiter = byUrl.get(url) ?? new Limiter(url)
+  const open = byUrl.get(url)
+  const limiter = open === undefined || listenersOf(open)?.isClosed ? new Limiter(url) : open
   if (!url.startsWith('memory:')) byUrl.set(url, limiter)
   return limiter
 }

@@ -17,7 +17,7 @@ export type Decider = Pick<Room<never>, 'gate' | 'limiter' | 'isAddedTo' | 'isOp
 export interface Decision {
   readonly room: Decider
   readonly info: LimitInfo
-  /** The headers of a refusal that the app answers itself. */
+  /** The headers of a refusal, whoever answers it. */
   readonly refusal: Headers | undefined
   /** The one before it, of another room. */
   readonly before: Decision | undefined
@@ -50,9 +50,7 @@ export class Shelf {
     const newest = this.get(response)
     if (newest === undefined) return room.decide(request)
     const rooms = inOrder(newest).map(({ room }) => room)
-    // One that adds to this room has decided for both.
-    if (rooms.some((other) => other === room || other.isAddedTo(room))) return undefined
-    return room.decide(request, rooms)
+    return room.isDecidedBy(rooms) ? undefined : room.decide(request, rooms)
   }
 
   /** Notes a decision about the request of a response; it is told where one before it has counted the same. */
@@ -70,7 +68,8 @@ export class Shelf {
    * leave early must not be a way to go on for free.
    */
   admit(response: ServerResponse, room: Decider, info: LimitInfo, ...outcome: readonly unknown[]): Decision {
-    const decision = this.#carry(response, room, info)
+    const decision = this.note(response, room, info)
+    if (decision.before === undefined) hook(response as unknown as Carrying, this)
     if (room.isOpen(info)) {
       onFinished(response, () => (response.headersSent ? room.settle(info, ...outcome) : room.end(info, true)))
     }
@@ -81,24 +80,18 @@ export class Shelf {
   refuse(response: object, room: Decider, info: LimitInfo, accept: string | undefined): Refusal {
     const before = this.get(response)
     for (const { room, info } of inOrder(before)) room.end(info, false)
-    return room.gate.refusal(before === undefined ? info : [...infosOf(before), info], accept)
-  }
-
-  /** The error for an app that answers a refused request itself; the response has the headers in any case. */
-  leave(response: ServerResponse, room: Decider, info: LimitInfo, { status, headers }: Refusal): RateLimitError {
-    const kept = withoutBody(headers)
-    this.#carry(response, room, info, kept)
-    return new RateLimitError(info, status, kept)
+    const refusal = room.gate.refusal(before === undefined ? info : [...infosOf(before), info], accept)
+    this.note(response, room, info, withoutBody(refusal.headers))
+    return refusal
   }
 
   /**
-   * Puts the headers of a decision on the response when its head is written, whether by a handler, a stream, or
-   * the answer to an error, which frameworks strip of headers that were set before. Only then its status is known.
+   * The error for an app that answers a request itself which has been refused; the response has the headers in any case,
+   * but for those that the app sets.
    */
-  #carry(response: ServerResponse, room: Decider, info: LimitInfo, refusal?: Headers): Decision {
-    const newest = this.note(response, room, info, refusal)
-    if (newest.before === undefined) hook(response as unknown as Carrying, this)
-    return newest
+  leave(response: ServerResponse, info: LimitInfo, { status, headers }: Refusal): RateLimitError {
+    if (this.get(response)?.before === undefined) hook(response as unknown as Carrying, this)
+    return new RateLimitError(info, status, withoutBody(headers))
   }
 }
 
@@ -171,6 +164,10 @@ export function hookPrototype(prototype: object, shelf: Shelf = onResponses): vo
   if (!(HOOKED in carrying.writeHead)) carrying.writeHead = hookOver(carrying.writeHead, shelf)
 }
 
+/**
+ * Puts the headers of decisions on a response when its head is written, whether by a handler, a stream, or the answer to an
+ * error, which frameworks strip of headers that were set before. Only then its status is known.
+ */
 function hook(response: Carrying, shelf: Shelf): void {
   // Prototypes were hooked before their responses came.
   if (shelf === besideResponses && !Object.hasOwn(response, 'writeHead')) return
@@ -201,7 +198,8 @@ function hookOver(original: WriteHead, shelf: Shelf): WriteHead {
     const headers = headersOf(newest, code)
     if (isFields(second)) return original.call(this, status, withFields(second, headers))
     if (isFields(third)) return original.call(this, status, second, withFields(third, headers))
-    setAll(this as unknown as ServerResponse, headers)
+    // A refusal may have others by now, from the app.
+    setAll(this as unknown as ServerResponse, headers, newest.refusal !== undefined)
     return original.call(this, status, second, third)
   }
   return Object.assign(writeHead, { [HOOKED]: true })
@@ -244,10 +242,12 @@ export function onFinished(response: ServerResponse, call: () => void): void {
   finished(response, { readable: false }, () => call())
 }
 
-/** Names and values for a response that is written at once. */
-export function setAll(response: ServerResponse, headers: Headers): void {
+/** Sets headers; those that the response has already may stay. */
+export function setAll(response: ServerResponse, headers: Headers, stay = false): void {
   const { setHeader } = response
-  for (const name in headers) setHeader.call(response, name, headers[name] as string)
+  for (const name in headers) {
+    if (!stay || !response.hasHeader(name)) setHeader.call(response, name, headers[name] as string)
+  }
 }
 
 /** The time for an answer that is neither there nor promised. */

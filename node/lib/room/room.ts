@@ -41,6 +41,9 @@ const MISSING = 'must be given: a definition, a limit as text, a list of them, a
 const NO_SETTINGS = { key: undefined, cost: 1, factor: 1, shadow: false }
 const NONE: readonly never[] = []
 
+/** The rooms that have decided a request. */
+type Deciders = readonly Pick<Room<never>, 'isAddedTo'>[]
+
 /** The part of a room that knows its framework. */
 export interface Framework<Request> {
   /** Names of options beside those of every room. */
@@ -148,11 +151,16 @@ export class Room<Request> {
     return this.base !== undefined && (this.base === room || this.base.isAddedTo(room))
   }
 
+  /** True if one of these rooms is this one, or is added to it and has decided for both. */
+  isDecidedBy(decided: Deciders): boolean {
+    return decided.some((room) => room === this || room.isAddedTo(this))
+  }
+
   /**
    * Decides a request, in one round trip; nothing where it is not limited. The answer is no promise where nothing has
    * to be waited for. The limits of bases that have decided this request are left out.
    */
-  decide(request: Request, decided: readonly object[] = NONE): Later<LimitInfo | undefined> {
+  decide(request: Request, decided: Deciders = NONE): Later<LimitInfo | undefined> {
     if (isOff()) return undefined
     const info =
       this.#skip === undefined
@@ -208,9 +216,9 @@ export class Room<Request> {
     tellDenied(this.limiter, { key, actor, shadow, framework: kind, route: nameOf?.(request) ?? name })
   }
 
-  #decide(request: Request, decided: readonly object[]): Later<LimitInfo | undefined> {
+  #decide(request: Request, decided: Deciders): Later<LimitInfo | undefined> {
     const plain = this.#plain
-    if (plain !== undefined && (this.base === undefined || decided.includes(this.base))) {
+    if (plain !== undefined && (this.base === undefined || this.base.isDecidedBy(decided))) {
       const { key } = this.#settings
       if (key === undefined) return this.#ask(plain, this.#client(request))
       return after(this.#actor(request, key), (actor) => this.#ask(plain, actor))
@@ -223,9 +231,9 @@ export class Room<Request> {
     return this.#shared ? this.limiter.limit(limits, actor) : this.limiter.limitSync(limits, actor)
   }
 
-  #rules(request: Request, decided: readonly object[], isBase = false): Later<Rules<Request>> {
+  #rules(request: Request, decided: Deciders, isBase = false): Later<Rules<Request>> {
     const mine = this.#own(request, isBase)
-    if (this.base === undefined || decided.includes(this.base)) return mine
+    if (this.base === undefined || this.base.isDecidedBy(decided)) return mine
     return after(all([this.base.#rules(request, decided, true), mine]), (each) => each.flat())
   }
 

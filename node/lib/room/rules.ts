@@ -93,7 +93,7 @@ export function rulesOf<Request>(
     const limits = named !== undefined && isUnnamed(fields) ? named.splice(0, own.length) : own
     return limits.map((one) => ready(fields, one, settings))
   })
-  if (candidate === undefined) return rules
+  if (candidate === undefined || rules.length === 0) return rules
   const [only, ...more] = rules
   if (only === undefined || more.length > 0) {
     const problem = 'must stand beside the limit that it is for, where there are several'

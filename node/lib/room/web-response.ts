@@ -4,9 +4,9 @@ import { untilEnded } from '../http/body.js'
 import type { Refusal } from '../http/gate.js'
 import type { Headers } from '../results/headers.js'
 
-/** The response of a refusal; the answer to HEAD has no body. */
+/** The response of a refusal; the answer to HEAD has no body. Of an empty text, the web would say its type. */
 export function responseOf({ status, headers, body }: Refusal, method: string): Response {
-  return new Response(method === 'HEAD' ? null : body, { status, headers })
+  return new Response(method === 'HEAD' ? null : body || null, { status, headers })
 }
 
 /** True for a response that can be neither changed nor copied: an error, or a change of protocols. */

@@ -82,16 +82,41 @@ for (const [name, express] of Object.entries({ express4, express5 })) {
     const all = forExpress({ limits: '9/minute', name: 'all' })
     const some = all.and({ limits: '8/minute', name: 'some' })
     const few = some.and({ limits: '7/minute', name: 'few' })
+    const other = all.and({ limits: '6/minute', name: 'other' })
     const left = (request, response) =>
       response.json(request.rateLimit.checks.map(({ key, remaining }) => `${key} ${remaining}`))
     app.get('/before', all, few, left)
     app.get('/between', all, some, few, left)
     app.get('/after', few, some, all, left)
+    app.get('/beside', some, other, left)
     const url = await served(app)
     const checks = async (path) => JSON.parse((await get(url, path)).text).join()
     assert.equal(await checks('/before'), 'some 7,few 6')
     assert.equal(await checks('/between'), 'few 5')
     assert.equal(await checks('/after'), 'all 6,some 5,few 4')
+    assert.equal(await checks('/beside'), 'other 5')
+    assert.equal(await checks('/after'), 'all 4,some 3,few 3')
+  })
+
+  test(`${name}: a refusal has the headers that the app sets for it, and of its limits all others`, async () => {
+    const app = appOf()
+    const onBlocked = (_info, _request, response) =>
+      response.status(429).set({ 'Retry-After': '99', 'Cache-Control': 'private' }).send('own')
+    const all = forExpress({ ...standing(), limits: '9/minute', name: 'all', headers: 'ietf' })
+    app.get(
+      '/',
+      all,
+      all.and({ limits: '1/minute', name: 'one', headers: 'common', onBlocked }),
+      (_request, response) => response.send('ok'),
+    )
+    const [, refused] = await several(2, await served(app))
+    const [retryAfter, cacheControl, limit, ietf] = [
+      'Retry-After',
+      'Cache-Control',
+      'X-RateLimit-Limit',
+      'RateLimit',
+    ].map((header) => refused.headers.get(header))
+    assert.deepEqual([retryAfter, cacheControl, limit, ietf], ['99', 'private', '1', null])
   })
 
   test(`${name}: text limits of two routes are never shared; the template is their key`, async () => {
@@ -329,6 +354,27 @@ test('koa: limits that are added to added ones are charged once, wherever each i
   assert.equal((await get(url, '/before')).text, 'some 7,few 6')
   assert.equal((await get(url, '/between')).text, 'few 5')
   assert.equal((await get(url, '/after')).text, 'all 6,some 5,few 4')
+})
+
+test("web: what is not limited is nobody else's answer, and a refusal without a body has no type", async () => {
+  const options = { ...standing(), key: () => 'ada', limits: '1/hour', body: 'none' }
+  const free = forWeb({ ...options, limits: () => [], candidate: '1/hour' })
+  const [one, other] = [await free(new Request('http://localhost/')), await free(new Request('http://localhost/'))]
+  one.headers['x-own'] = '1'
+  assert.deepEqual([one.info, other.headers], [undefined, {}])
+  const check = forWeb(options)
+  await check(new Request('http://localhost/'))
+  const { response } = await check(new Request('http://localhost/'))
+  assert.deepEqual([response.status, response.headers.get('content-type'), await response.text()], [429, null, ''])
+})
+
+test('web: a store that was opened by its URL is shared until somebody closes it', async () => {
+  const check = () => forWeb({ limits: '1/hour', limiter: 'redis://127.0.0.1:1/5', key: () => 'ada' })
+  const first = check()
+  assert.equal(check().limiter, first.limiter)
+  await first.limiter.close()
+  const { info } = await check()(new Request('http://localhost/'))
+  assert.deepEqual([info.blocked, info.degraded], [false, true])
 })
 
 test('web: a number that is none is no actor, or all of them would be one', async () => {
