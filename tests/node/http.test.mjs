@@ -172,6 +172,9 @@ test('headers are read from what has them', async () => {
   for (const none of [[1], ['RateLimit'], Buffer.from('a'), new Set(['a']), null, 5]) {
     assert.throws(() => parseHeaders(none), { code: 'ERR_LIMIT', field: 'headers' })
   }
+  for (const now of [true, '5', new Date(), 5n]) {
+    assert.throws(() => parseHeaders({}, { now }), { code: 'ERR_LIMIT', field: 'now' })
+  }
   const odd = { 'Retry-After': '5', RateLimit: Object.create(null), a: [{}, undefined] }
   assert.equal(parseHeaders(odd).retryAfterMs, 5000)
   assert.deepEqual([want.remaining, want.policies[0].name], [9, 'login'])

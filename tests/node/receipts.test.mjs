@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { bucket, LimitError, Limiter, slidingLog, tokenBucket } from 'tidegate'
+import { bucket, concurrency, LimitError, Limiter, slidingLog, tokenBucket } from 'tidegate'
 import { RedisServer } from './server.mjs'
 
 const size10 = bucket({ key: 'ten', size: 10 })
@@ -141,6 +141,10 @@ test('a call that took what there was gives back what it got', async () => {
     const denied = await limiter.limit(tokens, 'ada', { cost: 500, atLeast: 181, now: 0 })
     assert.deepEqual([denied.blocked, denied.granted, denied.resetMs], [true, 0, 1000])
     assert.equal((await limiter.limit(tokens, 'ada', { cost: 7, now: 0 })).granted, 7)
+    const exports = concurrency({ key: 'exports', max: 3, lease: 60_000 })
+    await limiter.limit(exports, 'ada', { cost: 3, now: 0 })
+    const full = await limiter.limit(exports, 'ada', { cost: 2, atLeast: 1, now: 0 })
+    for (const now of [1, 1e6]) assert.equal((await limiter.renew(full, { now })).blocked, true, `${now}`)
     await limiter.close()
   }
   const limiter = new Limiter()

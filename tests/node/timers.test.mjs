@@ -177,7 +177,7 @@ test('a clock that is none', async () => {
     assert.equal(limiter.entries, 0)
   }
   for (const told of [-1, Number.NaN, Infinity]) {
-    assert.throws(() => new Limiter({ clock: () => told }).limitSync(minute, 'ada'), refused(RangeError, 'now'))
+    assert.throws(() => new Limiter({ clock: () => told }).limitSync(minute, 'ada'), refused(RangeError, 'clock'))
   }
 })
 

@@ -43,7 +43,9 @@ export function parseHeaders(headers: HeadersLike, options?: ParseHeadersOptions
       values.push(String(line))
     }
   }
-  const read = answered(native.parseHeaders(names, values, options?.now ?? Date.now()))
+  const now: unknown = options?.now ?? Date.now()
+  if (typeof now !== 'number') throw wrongType('', 'now', 'must be a number', now)
+  const read = answered(native.parseHeaders(names, values, now))
   const { limit, remaining, resetMs, fullResetMs, retryAfterMs } = read
   return { policies: read.policies.map(policyOf), limit, remaining, resetMs, fullResetMs, retryAfterMs }
 }

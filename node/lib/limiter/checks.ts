@@ -204,7 +204,9 @@ export function settleSeveral(
   if (call === Call.Refund && spent === 0 && parts.length === 1 && !store.shared && !parts[0]?.observed) {
     return undoOne(store, parts, chargedAt, granted, flags, when)
   }
-  const charged = parts.map((part) => (part.atLeast === undefined ? part : { ...part, cost: granted }))
+  // What was denied was granted nothing, and is asked for as it was.
+  const isAsAsked = ({ atLeast }: Part): boolean => blocked || atLeast === undefined
+  const charged = parts.map((part) => (isAsAsked(part) ? part : { ...part, cost: granted }))
   const buffer = bufferFor(store, call, charged, when)
   buffer[In.ChargedAt] = chargedAt
   for (let index = 0; index < parts.length; index++) {

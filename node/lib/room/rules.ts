@@ -122,21 +122,28 @@ export function plainOf<Request>(rules: Rules<Request>, { key }: Settings<Reques
   return only === undefined || !isPlain ? undefined : more.length === 0 ? only : [only, ...more]
 }
 
-/** Returns these rules; a list without any, and a cost or a factor that no call could have, is refused. */
+/** Returns these rules; a list without any, and what every request would fail with, is refused. */
 export function proven<Request>(rules: Rules<Request>): Rules<Request> {
   if (rules.length === 0) throw outOfRange('', 'limits', 'must hold at least one limit', 'none')
+  // What is known is asked of nobody.
+  const nobody = new Limiter({ maxEntries: 1 })
+  for (const key of new Set(rules.map(({ key }) => key))) {
+    nobody.peekSync(
+      rules.filter((rule) => rule.key === key).map(({ limit }) => limit),
+      '',
+    )
+  }
   for (const { limit, candidate, cost, factor } of rules) {
     if (cost === 1 && factor === 1) continue
-    // What is known is asked of nobody. A cost is held against the size where its factor is known.
-    const nobody = new Limiter({ maxEntries: 1 })
+    // A cost is held against the size where its factor is known.
     const known = typeof cost === 'number' ? { cost } : {}
     for (const one of [limit, candidate]) {
       if (one === undefined) continue
       if (typeof factor === 'number') nobody.peekSync(one, '', { ...known, factor })
       else nobody.refundSync(one, '', known)
     }
-    nobody.close()
   }
+  nobody.close()
   return rules
 }
 
@@ -193,7 +200,7 @@ function beside<Request>(rule: ReadyRule<Request>, given: unknown): ReadyRule<Re
 function candidateOf(given: unknown, liveKey: string): Limit {
   const key = liveKey + CANDIDATE
   if (typeof given !== 'string') {
-    if (typeof given !== 'object' || given === null) {
+    if (typeof given !== 'object' || given === null || Array.isArray(given)) {
       throw wrongType(liveKey, 'candidate', 'must be a definition or a limit as text', given)
     }
     const { key: own } = given as { key?: unknown }

@@ -1,4 +1,4 @@
-import { wrongType } from '../errors.js'
+import { outOfRange, wrongType } from '../errors.js'
 
 /** A clock in place of the system's: a function, such as `Date.now`, or an object with one. */
 export type TimeSource = (() => number) | { now(): number }
@@ -22,14 +22,17 @@ export interface Now {
 /** The clocks of limiters that have one of their own. */
 export const clocks = new WeakMap<object, Now>()
 
+const TELLS = 'must tell milliseconds since the epoch as a number'
+
 /** The function that reads this clock; nothing for the system's own. */
 export function clockFrom(given: unknown): Now | undefined {
   if (given === undefined || given === null) return undefined
   const ask = typeof given === 'function' ? (given as Now) : asking(given)
   const read = (): number => {
     const now: unknown = ask()
-    if (typeof now === 'number') return now
-    throw wrongType('', 'clock', 'must tell milliseconds since the epoch as a number', now)
+    if (typeof now !== 'number') throw wrongType('', 'clock', TELLS, now)
+    if (now >= 0 && now < Infinity) return now
+    throw outOfRange('', 'clock', TELLS, now)
   }
   const { advance } = given as { advance?: unknown }
   return typeof advance === 'function' ? Object.assign(read, { advance: advance.bind(given) }) : read

@@ -342,6 +342,8 @@ for (const [framework, make] of Object.entries(apps)) {
       [{ limits: '5/minute', limiter: null }, 'limiter'],
       [{ limits: '5/minute', name: '' }, 'name'],
       [{ limits: ['5/minute', '5/second'], candidate: '5/hour' }, 'candidate'],
+      [{ limits: '5/minute', candidate: [] }, 'candidate'],
+      [{ limits: [hourly(1), hourly(2)] }, 'limits'],
       [new Methods(), 'key'],
       [Object.assign(Object.create({ shadow: true }), { limits: '5/minute' }), 'shadow'],
       [{ limits: Object.assign(Object.create({ cost: 2 }), { limit: '5/minute' }) }, 'cost'],
