@@ -174,15 +174,20 @@ fn angles(path: &str) -> String {
             made.push_str(&rest[at..]);
             return made;
         };
-        // Before the name the converter, whose arguments may hold a colon.
-        parameter(&mut made, inside.rsplit_once(':').map_or(inside, |(_, name)| name));
+        converted(&mut made, inside);
         rest = behind;
     }
     made.push_str(rest);
     made
 }
 
-/// A regular expression: its groups by their names, without anchors. What else it says stays as it stands.
+/// A parameter in angles: before its name the converter, whose arguments may hold a colon.
+fn converted(made: &mut String, inside: &str) {
+    parameter(made, inside.rsplit_once(':').map_or(inside, |(_, name)| name));
+}
+
+/// A regular expression: its groups by their names, without anchors. What else it says stays as it stands, but for the
+/// parameters of paths that it is included in, or that it includes.
 fn expression(path: &str) -> String {
     let mut made = String::with_capacity(path.len());
     let mut rest = path;
@@ -200,6 +205,10 @@ fn expression(path: &str) -> String {
         }
         let after = &rest[letter.len_utf8()..];
         rest = match letter {
+            '<' if let Some((inside, behind)) = enclosed(rest, '<', '>') => {
+                converted(&mut made, inside);
+                behind
+            }
             '^' | '$' => after,
             '\\' if after.starts_with(['Z', 'A']) => &after[1..],
             '\\' if after.starts_with(['.', '-', '/']) => {
