@@ -28,9 +28,10 @@ __all__ = ["RateLimitThrottle"]
 class RateLimitThrottle(BaseThrottle):
     """Limits of the views that name this class, decided at once.
 
-    They are shared by all of those views, as the rates of REST framework's own throttles are. All such throttles of a
-    view are one decision. Headers are on the view's responses, with the middleware or without it. ``cost``, ``factor``,
-    ``skip``, ``charge_on`` (which needs the middleware), ``shadow`` and ``candidate`` are options of ``rate_limit``.
+    They are shared by all of those views, as the rates of REST framework's own throttles are. All such throttles that
+    a view's ``get_throttles`` returns for a request are one decision, for which it is called a second time. Headers are
+    on the view's responses, with the middleware or without it. ``cost``, ``factor``, ``skip``, ``charge_on`` (which
+    needs the middleware), ``shadow`` and ``candidate`` are options of ``rate_limit``.
     """
 
     limits: ClassVar[Limits[Any] | None] = None
@@ -69,13 +70,14 @@ class RateLimitThrottle(BaseThrottle):
         self.info: LimitInfo | None = None
 
     def allow_request(self, request: Any, view: Any) -> bool:
-        """Decides, with all throttles of this kind that the view has."""
+        """Decides, with all throttles of this kind that the view asks for."""
         guard = self.guard
         assert guard is not None
         record = begin(request)
         if guard not in record.seen:
-            others = [getattr(other, "guard", None) for other in view.throttle_classes]
-            found = [other for other in others if isinstance(other, DjangoGuard)]
+            # Those of this request: a view may choose them in `get_throttles`.
+            others = [getattr(other, "guard", None) for other in view.get_throttles()]
+            found = [other for other in others if isinstance(other, DjangoGuard) and other not in record.seen]
             by_store = rooms(record, found if guard in found else [guard])
             try:
                 denied = run(decide(request, record, by_store, type(view), False))

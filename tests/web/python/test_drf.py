@@ -68,6 +68,18 @@ def test_views_share_a_class_and_classes_are_decided_together(client: Client) ->
     assert remaining(client.get("/burst/"))["Burst@1h"] == 0
 
 
+def test_a_request_is_charged_by_the_throttles_that_its_view_asks_for(client: Client) -> None:
+    answers = [getattr(client, method)("/by-method/") for method in ("get", "post", "put")]
+    assert [remaining(answer) for answer in answers] == [
+        {"Sustained": 1},
+        {"Burst@1h": 2, "Burst@1d": 8},
+        {"Burst@1h": 1, "Burst@1d": 7, "Sustained": 0},
+    ]
+    # The two of the last method are one decision: what one of them denies, the other is not charged for.
+    assert [getattr(client, method)("/by-method/").status_code for method in ("put", "get")] == [429, 429]
+    assert remaining(client.post("/by-method/"))["Burst@1h"] == 0
+
+
 def test_headers_are_on_errors(client: Client) -> None:
     answer = client.get("/missing/")
     assert (answer.status_code, remaining(answer)["Burst@1h"]) == (404, 2)

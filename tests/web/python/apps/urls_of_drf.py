@@ -52,9 +52,20 @@ class Open(APIView):
         return Response(request.rate_limit.remaining)
 
 
+class ByMethod(Open):
+    throttle_classes: Any = (Sustained, Burst)
+
+    def get_throttles(self) -> list[Any]:
+        classes = {"GET": [Sustained], "POST": [Burst], "PUT": [Burst, Sustained]}
+        return [found() for found in classes[self.request.method]]
+
+    post = put = Open.get
+
+
 urlpatterns = [
     path("burst/", Open.as_view(throttle_classes=[Burst])),
     path("both/", Open.as_view(throttle_classes=[Burst, Sustained])),
+    path("by-method/", ByMethod.as_view()),
     path("missing/", Open.as_view(throttle_classes=[Burst]), {"found": "missing"}),
     path("mine/", Open.as_view(throttle_classes=[Mine], authentication_classes=[ByName])),
     path("login/<str:found>/", Open.as_view(throttle_classes=[Logins])),
