@@ -26,7 +26,7 @@ from .._web.django.room import DEFAULT, OWNER, DjangoGuard, DjangoRoom, project,
 from .._web.django.serve import begin, finish, limit, rate_limited, rooms
 from .._web.drive import driven
 from .._web.guard import GuardOptions, Limits, Unpack
-from .._web.places import EXEMPT, mark
+from .._web.places import EXEMPT, NAME, mark
 
 __all__ = [
     "RateLimitMiddleware",
@@ -71,7 +71,7 @@ def rate_limit(limits: Limits[Any], **options: Unpack[ViewOptions]) -> Callable[
 def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
     if isinstance(view, type):
         _check_async(guard, getattr(view, "view_is_async", False))
-        return method_decorator(decorate, name="dispatch")(view)
+        return _of_class(decorate, view, guard)
     if not callable(view):
         raise LimitError(f"rate_limit is for a view, got {view!r}", "", "limits", repr(view))
     if isinstance(view, FunctionType):
@@ -103,6 +103,17 @@ def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
     return wrapped
 
 
+def _of_class(decorator: Any, view: Any, new: object) -> Any:
+    """Decorates a class; to its own limits, those that it inherits are of an outer place."""
+    inherited = getattr(getattr(super(view, view), "dispatch", None), NAME, ())
+    found = getattr(getattr(view, "dispatch", None), NAME, ())
+    outer = [one for one in found if one in inherited]
+    decorated = method_decorator(decorator, name="dispatch")(view)
+    # It has put the marks of what it wraps in place of the new one.
+    setattr(decorated.dispatch, NAME, (*outer, (OWNER, new), *found[len(outer) :]))
+    return decorated
+
+
 def _check_async(guard: DjangoGuard, is_async: bool) -> None:
     if guard.is_async and not is_async:
         raise LimitError("a coroutine function needs an async view", "", "limits", str(guard))
@@ -122,7 +133,7 @@ def exempt(view: T) -> T:
     ... def health(request): ...
     """
     if isinstance(view, type):
-        decorated: T = method_decorator(exempt, name="dispatch")(view)
+        decorated: T = _of_class(exempt, view, EXEMPT)
         return decorated
     mark(OWNER, view, EXEMPT)
     return view

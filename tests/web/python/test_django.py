@@ -30,8 +30,10 @@ site: Any = importlib.import_module("site_of_django")
 
 from django.core import checks  # noqa: E402
 from django.test import AsyncClient, Client, RequestFactory, override_settings  # noqa: E402
+from django.urls import path as route  # noqa: E402
+from django.views import View  # noqa: E402
 
-from tidegate.django import info, rate_limit, rate_limited  # noqa: E402
+from tidegate.django import exempt, info, rate_limit, rate_limited  # noqa: E402
 
 
 @pytest.fixture
@@ -109,6 +111,45 @@ def test_exempt_errors_and_what_has_no_route(asker: Asker) -> None:
     assert asker.statuses("/nowhere/", 19) == [404] * 18 + [429]
 
 
+def hello(_view: View, _request: Any) -> Any:
+    return site.HttpResponse("hello")
+
+
+def inheriting(base: Any, *decorators: Any) -> Any:
+    """A class that inherits from another, under decorators, the outermost first."""
+    made: Any = type("Hello", (base,), {"get": hello})
+    for decorate in reversed(decorators):
+        made = decorate(made)
+    return made
+
+
+ONCE = rate_limit("1/day", key=site.KEY, name="once")
+TWICE = rate_limit("2/day", key=site.KEY, name="twice", override=True)
+
+
+@pytest.mark.parametrize(
+    ("view", "names", "count"),
+    [
+        (inheriting(View, exempt, ONCE), [], 3),
+        (inheriting(View, ONCE, exempt), [], 3),
+        (inheriting(inheriting(View, ONCE), exempt), [], 3),
+        # As on a function: it replaces the limits of the project alone.
+        (inheriting(View, TWICE, ONCE), ["twice", "once"], 1),
+        (inheriting(inheriting(View, ONCE), TWICE), ["twice"], 2),
+        (inheriting(inheriting(View, TWICE), ONCE), ["twice", "once"], 1),
+        (inheriting(inheriting(View, ONCE), TWICE, exempt), [], 3),
+        (inheriting(inheriting(View, ONCE)), ["all", "once"], 1),
+    ],
+)
+def test_decorators_of_a_class_and_of_the_one_that_it_inherits(
+    asker: Asker, view: Any, names: list[str], count: int
+) -> None:
+    with override_settings(ROOT_URLCONF=(route("", view.as_view()),)):
+        answers = [asker.ask("/") for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200] * count + [429] * (3 - count)
+    assert list(remaining(answers[0])) == names
+
+
 def test_another_store_in_the_same_request(asker: Asker) -> None:
     assert asker.statuses("/other/", 2) == [200, 429]
     assert remaining(asker.ask("/fail/"))["all"] == 18
@@ -175,6 +216,8 @@ def test_system_checks() -> None:
     assert identifiers(TIDEGATE={**redis, "LIMITS": "1/day"}) == []
     # A view names a store that the settings do not.
     assert identifiers(TIDEGATE={"default": redis["default"]}) == ["tidegate.E002"]
+    twice: Any = route("", inheriting(View, rate_limit("1/day"), rate_limit("2/day")).as_view())
+    assert identifiers(TIDEGATE=redis, ROOT_URLCONF=(twice,)) == ["tidegate.E002"]
     assert identifiers(TIDEGATE={**redis, "LIMITS": "1/day"}, MIDDLEWARE=[]) == ["tidegate.W001"]
     assert identifiers(TIDEGATE={"other": redis["other"], "LIMITS": "1/day"}) == ["tidegate.W002"]
     assert identifiers(TIDEGATE=redis, USE_X_FORWARDED_HOST=True) == ["tidegate.W003"]
