@@ -107,18 +107,19 @@ class Rule:
         if isinstance(key, str) and ":" not in key and "." in key:
             key = import_string(key)
         if callable(key):
-            return str(key(self.group, request))
-        if key == "ip":
-            return _address(request)
-        if key in ("user", "user_or_ip"):
-            user = user_of(request)
-            return _address(request) if user is None else str(user)
-        source, _, name = key.partition(":")
-        if source == "header":
-            return str(request.headers.get(name, ""))
-        if source in ("get", "post"):
-            return str(getattr(request, source.upper()).get(name, ""))
-        raise ImproperlyConfigured(f"the key of a rate limit cannot be {key!r}")
+            found = key(self.group, request)
+        elif key == "ip":
+            found = None
+        elif key in ("user", "user_or_ip"):
+            found = user_of(request)
+        else:
+            source, _, name = key.partition(":")
+            if source in ("get", "post"):
+                return str(getattr(request, source.upper()).get(name, ""))
+            if source != "header":
+                raise ImproperlyConfigured(f"the key of a rate limit cannot be {key!r}")
+            found = request.headers.get(name)
+        return _address(request) if found is None or found == "" else str(found)
 
 
 def _methods(method: Any) -> frozenset[str]:

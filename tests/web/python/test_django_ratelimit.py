@@ -41,6 +41,10 @@ def limited(request: Any, error: Exception) -> HttpResponse:  # noqa: ARG001
     return HttpResponse("slow down", status=429)
 
 
+def elsewhere(request: Any) -> str:  # noqa: ARG001
+    return "192.0.2.9"
+
+
 class Other(PermissionDenied):
     pass
 
@@ -204,6 +208,20 @@ def test_decorators_on_each_other_are_one_decision(key: str) -> None:
     client = Client()
     answers = [client.get("/second/", headers={"x-api-key": key}).content for _ in range(4)]
     assert answers == [b"False"] * 3 + [b"True"]
+
+
+@pytest.mark.parametrize(
+    "chosen", ["header:x-name", lambda _group, request: request.headers.get("x-name")], ids=["header", "function"]
+)
+@pytest.mark.parametrize("headers", [{}, {"x-name": ""}], ids=["missing", "empty"])
+def test_requests_without_a_key_are_limited_by_their_address(key: str, chosen: Any, headers: dict[str, str]) -> None:
+    def is_limited(address: str) -> bool:
+        request = RequestFactory().get("/", headers=headers, REMOTE_ADDR=address)
+        return ours.is_ratelimited(request, group=key, key=chosen, rate="1/d", increment=True)
+
+    assert [is_limited(address) for address in ("192.0.2.1", "192.0.2.2", "192.0.2.1")] == [False, False, True]
+    with override_settings(RATELIMIT_IP_META_KEY=f"{__name__}.elsewhere"):
+        assert [is_limited("192.0.2.1") for _ in range(2)] == [False, True]
 
 
 def test_threads_are_counted_exactly(key: str) -> None:
