@@ -118,7 +118,8 @@ def _carry(view: Any, record: Any, denied: bool) -> None:
     if record.waits and not denied and not any(decision.holds for decision in record.decisions):
         gate.report("middleware-missing", "charge_on is not asked without it")
     fields = gate.refusal(record.infos).headers if denied else gate.headers(record.infos)
-    view.headers.update((name, value) for name, value in fields if name != "Content-Type")
+    # REST framework says the longest wait of all throttles, with those that are not of this kind.
+    view.headers.update((name, value) for name, value in fields if name not in ("Content-Type", "Retry-After"))
     record.close()
     if not record.is_carried and any(decision.holds and not decision.blocked for decision in record.decisions):
         raise unreleased("tidegate.django.RateLimitMiddleware")

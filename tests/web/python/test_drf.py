@@ -80,6 +80,15 @@ def test_a_request_is_charged_by_the_throttles_that_its_view_asks_for(client: Cl
     assert remaining(client.post("/by-method/"))["Burst@1h"] == 0
 
 
+def test_a_denial_says_the_longest_wait_of_all_throttles(client: Client) -> None:
+    assert [client.get("/beside/").status_code for _ in range(2)] == [200, 200]
+    answer: Any = client.get("/beside/")
+    waited = int(answer.headers["Retry-After"])
+    assert answer.json()["detail"] == f"Request was throttled. Expected available in {waited} seconds."
+    # That of REST framework's own, which is for a day.
+    assert 86_000 < waited <= 86_400
+
+
 def test_headers_are_on_errors(client: Client) -> None:
     answer = client.get("/missing/")
     assert (answer.status_code, remaining(answer)["Burst@1h"]) == (404, 2)

@@ -8,6 +8,7 @@ from django.http import Http404
 from django.urls import path
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.response import Response
+from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView
 from site_of_django import KEY, User
 
@@ -32,6 +33,18 @@ class Logins(RateLimitThrottle):
     limits = "2/day"
     key = KEY
     charge_on = frozenset({404})
+
+
+class Minutely(RateLimitThrottle):
+    limits = "2/minute"
+    key = KEY
+
+
+class Theirs(SimpleRateThrottle):
+    rate = "2/day"
+
+    def get_cache_key(self, request: Any, view: Any) -> str:  # noqa: ARG002
+        return f"theirs-{request.headers['x-api-key']}"
 
 
 class ByName(BaseAuthentication):
@@ -65,6 +78,7 @@ class ByMethod(Open):
 urlpatterns = [
     path("burst/", Open.as_view(throttle_classes=[Burst])),
     path("both/", Open.as_view(throttle_classes=[Burst, Sustained])),
+    path("beside/", Open.as_view(throttle_classes=[Minutely, Theirs])),
     path("by-method/", ByMethod.as_view()),
     path("missing/", Open.as_view(throttle_classes=[Burst]), {"found": "missing"}),
     path("mine/", Open.as_view(throttle_classes=[Mine], authentication_classes=[ByName])),
