@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import http.client
 import importlib
+import io
 import socket
 import sys
 import time
@@ -28,7 +29,9 @@ sys.path.insert(0, str(APPS))
 
 site: Any = importlib.import_module("site_of_django")
 
+from django.conf import settings  # noqa: E402
 from django.core import checks  # noqa: E402
+from django.core.management import call_command  # noqa: E402
 from django.test import AsyncClient, Client, RequestFactory, override_settings  # noqa: E402
 from django.urls import path as route  # noqa: E402
 from django.views import View  # noqa: E402
@@ -234,6 +237,15 @@ def test_system_checks() -> None:
         3,
     ):
         assert identifiers(TIDEGATE=mistake) == ["tidegate.E001"]
+
+
+def test_a_project_without_urls() -> None:
+    with override_settings(TIDEGATE={"LIMITS": "1/day"}):
+        del settings.ROOT_URLCONF
+        assert checks.run_checks() == []
+        with io.StringIO() as out:
+            call_command("tidegate", "limits", stdout=out)
+            assert "any other path" in out.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from django.conf import settings
 from django.urls import get_resolver
 from django.urls.resolvers import LocalePrefixPattern, URLResolver
 
@@ -16,14 +17,14 @@ from .room import project
 def places(using: str) -> list[Place]:
     """The limits of every route that one store decides, and those of any other path."""
     known = project()
-    found = [Place(route, _guards(view, route, using)) for route, view in _views(get_resolver(), "")]
+    found = [Place(route, _guards(view, route, using)) for route, view in _routes()]
     default = [(known.default, _APP)] if known.default is not None and known.default.using == using else []
     return [*found, Place("any other path", default)]
 
 
 def check_routes() -> None:
     """Raises for a view whose limits cannot be decided together."""
-    for route, view in _views(get_resolver(), ""):
+    for route, view in _routes():
         project().plan(view, route)
 
 
@@ -32,6 +33,11 @@ def _guards(view: Any, route: str, using: str) -> list[tuple[Any, str]]:
     throttles = getattr(getattr(view, "cls", None), "throttle_classes", ())
     guards += [one.guard for one in throttles if getattr(one, "guard", None) is not None]
     return [(guard, project().place(guard, route)) for guard in guards if guard.using == using]
+
+
+def _routes() -> Iterator[tuple[str, Any]]:
+    """Every route with its view; none where a project has no URLs, as one of commands alone."""
+    return _views(get_resolver(), "") if getattr(settings, "ROOT_URLCONF", None) else iter(())
 
 
 def _views(resolver: Any, before: str) -> Iterator[tuple[str, Any]]:
