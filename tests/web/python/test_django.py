@@ -32,6 +32,7 @@ site: Any = importlib.import_module("site_of_django")
 from django.conf import settings  # noqa: E402
 from django.core import checks  # noqa: E402
 from django.core.management import call_command  # noqa: E402
+from django.http import FileResponse  # noqa: E402
 from django.test import AsyncClient, Client, RequestFactory, override_settings  # noqa: E402
 from django.urls import path as route  # noqa: E402
 from django.views import View  # noqa: E402
@@ -151,6 +152,27 @@ def test_decorators_of_a_class_and_of_the_one_that_it_inherits(
         answers = [asker.ask("/") for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200] * count + [429] * (3 - count)
     assert list(remaining(answers[0])) == names
+
+
+FILES: list[io.BytesIO] = []
+
+
+def answering(_get_response: Any) -> Any:
+    """A middleware that answers with a file."""
+
+    def serve(_request: Any) -> Any:
+        FILES.append(io.BytesIO(b"file"))
+        return FileResponse(FILES[-1])
+
+    return serve
+
+
+def test_a_response_is_closed_where_a_denial_replaces_it(asker: Asker) -> None:
+    once = {**settings.TIDEGATE, "LIMITS": "1/day"}
+    middleware = ["tidegate.django.RateLimitMiddleware", f"{__name__}.answering"]
+    with override_settings(TIDEGATE=once, MIDDLEWARE=middleware):
+        assert asker.statuses("/", 2) == [200, 429]
+    assert [file.closed for file in FILES[-2:]] == [False, True]
 
 
 def test_another_store_in_the_same_request(asker: Asker) -> None:

@@ -50,7 +50,11 @@ class RateLimitMiddleware:
             default = project().default
             if default is not None and default not in record.seen:
                 # There was no view: no route has matched, or a middleware has answered.
-                response = await self._limited(request, record, rooms(record, [default])) or response
+                refusal = await self._limited(request, record, rooms(record, [default]))
+                if refusal is not None:
+                    # Closed with it: what closes a response by itself tells Django that the request has ended.
+                    refusal._resource_closers += response._resource_closers
+                    response = refusal
             return await finish(record, response, self.is_async)
         except BaseException:
             # The client has gone away, also from an async view that another middleware has Django serve from this
