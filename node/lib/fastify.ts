@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RawServerBase, RouteGenericInterface } from 'fastify'
 import { outOfRange, wrongType } from './errors.js'
 import {
   type Done,
@@ -282,11 +282,15 @@ namespace tidegate {
     readonly adds?: boolean | undefined
   }
 
+  /** A request to any server, over HTTP/2 too. */
+  type AnyRequest = FastifyRequest<RouteGenericInterface, RawServerBase>
+  type AnyReply = FastifyReply<RouteGenericInterface, RawServerBase>
+
   /** A hook that limits requests. */
   export interface RateLimitHook {
-    (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void
+    (request: AnyRequest, reply: AnyReply, done: (error?: Error) => void): void
     /** The promise rejects for a refused request, unless `onBlocked` or `body` has answered it: see `reply.sent`. */
-    (request: FastifyRequest, reply: FastifyReply): Promise<void>
+    (request: AnyRequest, reply: AnyReply): Promise<void>
   }
 
   /** The limits of an instance. */

@@ -92,6 +92,7 @@ fastify.get('/waits', async (request, reply) => {
   return reply.sent
 })
 fastify.addHook('onRequest', hook)
+Fastify({ http2: true, https: {} }).get('/', { preHandler: hook }, () => 'over HTTP/2')
 fastify.setNotFoundHandler({ preHandler: hook }, (_request, reply) => reply.code(404))
 fastify.setErrorHandler((error) => (error instanceof RateLimitError ? error.info.resetSec : 0))
 // @ts-expect-error there is no such option
