@@ -58,6 +58,17 @@ class LimitError(TidegateError, ValueError):
         self.value = value
 
 
+# As many letters as the engine shows of a value.
+LONGEST = 80
+
+
+def refused(field: str, problem: str, given: object) -> LimitError:
+    """The error of an argument, whose value is cut short where it is long: a client may have chosen it."""
+    value = repr(given)
+    value = value if len(value) <= LONGEST else f"{value[:LONGEST]}…"
+    return LimitError(f"{field} {problem}, got {value}", "", field, value)
+
+
 class Fault(NamedTuple):
     """One error in a document of limits.
 

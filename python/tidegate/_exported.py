@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ._aio import AsyncLimiter
-from ._errors import LimitError
+from ._errors import refused
 from ._stats import Histogram, Metric
 from ._tidegate import Limiter
 
@@ -41,7 +41,7 @@ def checked(limiters: Limiters) -> Limiters:
     named = {} if isinstance(limiters, Limiter | AsyncLimiter) else limiters
     if not isinstance(named, Mapping) or not all(isinstance(one, Limiter | AsyncLimiter) for one in named.values()):
         problem = "must be a limiter, or limiters by name"
-        raise LimitError(f"limiters {problem}, got {limiters!r}", "", "limiters", repr(limiters))
+        raise refused("limiters", problem, limiters)
     copy = dict(named) if named is limiters else limiters
     for _ in metrics_of(copy):
         pass

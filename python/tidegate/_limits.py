@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Literal
 
-from ._errors import LimitError, LimitsError
+from ._errors import LimitsError, refused
 from ._tidegate import Limit, _Document, _limits_from_dict, _load_limits, _read_limits, _Watched
 from ._watching import start
 
@@ -297,10 +297,10 @@ class WatchedLimits(Limits):
     ) -> WatchedLimits:
         seconds = every.total_seconds() if isinstance(every, timedelta) else every
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
-            raise LimitError(f"every must be above 0 seconds, got {every!r}", "", "every", repr(every))
+            raise refused("every", "must be above 0 seconds", every)
         for name, function in (("on_change", on_change), ("on_error", on_error)):
             if function is not None and not callable(function):
-                raise LimitError(f"{name} must be a function, got {function!r}", "", name, repr(function))
+                raise refused(name, "must be a function", function)
         watched: WatchedLimits = object.__new__(cls)
         watched._source = (os.fsdecode(source), float(seconds))
         watched._engine = engine = _Watched(*watched._source)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 from datetime import timedelta
 
-from ._errors import LimitError
+from ._errors import refused
 from ._tidegate import LimitInfo
 
 __all__ = ["defer_by"]
@@ -38,9 +38,9 @@ def defer_by(info: LimitInfo, *, spread: float | timedelta = 0) -> timedelta:
     True
     """
     if not isinstance(info, LimitInfo):
-        raise LimitError(f"info must be the answer of a limiter, got {info!r}", "", "info", repr(info))
+        raise refused("info", "must be the answer of a limiter", info)
     seconds = spread.total_seconds() if isinstance(spread, timedelta) else spread
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds < 3.2e9:
         problem = "must be at least 0 seconds and at most 100 years"
-        raise LimitError(f"spread {problem}, got {spread!r}", "", "spread", repr(spread))
+        raise refused("spread", problem, spread)
     return timedelta(milliseconds=max(1, info.reset_ms)) + timedelta(seconds=seconds * random.random())

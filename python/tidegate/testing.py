@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from ._aio import AsyncLimiter
-from ._errors import LimitError
+from ._errors import refused
 from ._tidegate import Limiter
 
 __all__ = ["Clock", "limits_off", "use_limiter"]
@@ -69,7 +69,7 @@ def _micros(field: str, given: float | datetime | timedelta) -> int:
     elif isinstance(given, timedelta):
         given = given.total_seconds()
     if not 0 <= given < float("inf"):
-        raise LimitError(f"{field} must be at least 0 and finite, got {given!r}", "", field, repr(given))
+        raise refused(field, "must be at least 0 and finite", given)
     return round(given * 1_000_000)
 
 

@@ -63,7 +63,7 @@ impl RateLimitLayer {
         self.with(|options| options.peer = Arc::new(peer))
     }
 
-    /// Sets the actor; `None` stands for the client's address. A client may have chosen it: see
+    /// Sets the actor; `None` or an empty text stands for the client's address. A client may have chosen it: see
     /// [`key_of`](crate::http::key_of).
     #[must_use]
     pub fn key(self, key: impl Fn(&request::Parts) -> Option<String> + Send + Sync + 'static) -> Self {

@@ -170,7 +170,7 @@ impl Options {
             None => None,
         };
         let limits = chosen.as_deref().unwrap_or(&self.limits);
-        let key = self.key.as_ref().and_then(|key| key(parts));
+        let key = self.key.as_ref().and_then(|key| key(parts)).filter(|key| !key.is_empty());
         let actor = match &key {
             Some(key) => key_of(key).into_owned(),
             None => self.client(parts)?,

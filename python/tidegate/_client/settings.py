@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, TypedDict
 
-from .._errors import LimitError
+from .._errors import refused
 from .._tidegate import Limit, _Outgoing
 from .._web.definitions import Definitions, Written
 from .._web.store import MEMORY, LimiterLike, store_of
@@ -63,9 +63,15 @@ class Settings:
         max_backoff: float | timedelta | None = None,
     ) -> None:
         if key is not None and not callable(key):
-            raise LimitError(f"key must be a function of a request, got {key!r}", "", "key", repr(key))
+            raise refused("key", "must be a function of a request", key)
+        if name is not None and not (isinstance(name, str) and name):
+            raise refused("name", "must be text that is not empty", name)
+        if isinstance(retry_methods, str):
+            retry_methods = [retry_methods]
+        elif retry_methods is not None and not isinstance(retry_methods, Iterable):
+            raise refused("retry_methods", "must be a list of methods", retry_methods)
         self.store = store_of(limiter)
-        self.limits = list(Definitions("limits", limits, name or "outgoing").checked)
+        self.limits = list(Definitions("limits", limits, "outgoing" if name is None else name).checked)
         self.key, self.cost = key, cost
         self.max_wait = _seconds(max_wait)
         self.engine = _Outgoing(

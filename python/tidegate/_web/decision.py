@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .._aio import AsyncLimiter
-from .._errors import ConfigurationError, LimitError, StoreError
+from .._errors import ConfigurationError, LimitError, StoreError, refused
 from .._hold import AsyncHeld
 from .._http import Gate
 from .._tidegate import Held, LimitInfo, _Plan
@@ -204,7 +204,7 @@ class Record:
         """Notes the actual cost, for ``end``: of one guard, or of all that were given a cost; false where none was."""
         parts = [part for part in self.parts() if part.guard is guard or (guard is None and part.guard.has_cost)]
         if self.decisions and (isinstance(cost, bool) or not isinstance(cost, int) or cost < 0):
-            raise LimitError(f"cost must be a whole number and at least 0, got {cost!r}", "", "cost", repr(cost))
+            raise refused("cost", "must be a whole number and at least 0", cost)
         for part in parts:
             part.actual = cost
         self.waits = self.waits or bool(parts)

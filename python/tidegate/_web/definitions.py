@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from .._errors import LimitError
+from .._errors import refused
 from .._limits import Limits, SelectedLimits
 from .._tidegate import Limit
 
@@ -49,9 +49,9 @@ class Definitions:
         self.holds = any(limit._holds for limit in self.checked)
         """Some are of type concurrency, whose units are held until a request has ended."""
         if not self.checked:
-            raise LimitError(f"{field} must hold at least one limit, got {limits!r}", "", field, repr(limits))
+            raise refused(field, "must hold at least one limit", limits)
         if len({limit.key for limit in self.checked}) < len(set(self.checked)):
-            raise LimitError(f"{field} must not define one key in two ways, got {limits!r}", "", field, repr(limits))
+            raise refused(field, "must not define one key in two ways", limits)
 
     def _read(self, name: str) -> list[Limit]:
         return [self._renamed(limit) for limit in Limit.parse_all(name, self._texts)]
@@ -101,5 +101,5 @@ def _listed(field: str, limits: Written | Sequence[Written]) -> Sequence[Written
     for limit in listed:
         if not isinstance(limit, str | Limit | Mapping):
             wanted = "a limit, a text such as '100/minute', a mapping in the wire form, or a list of them"
-            raise LimitError(f"{field} must be {wanted}, got {limit!r}", "", field, repr(limit))
+            raise refused(field, f"must be {wanted}", limit)
     return listed

@@ -9,7 +9,7 @@ from asyncio import events
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-from .._errors import LimitError
+from .._errors import LimitError, refused
 from .._http import Gate, GateOptions
 from .._tidegate import _APP, _Denials, _key_of
 from . import workers
@@ -88,9 +88,13 @@ class Room(Generic[R]):
                 # An application may read any of them, so a client that sends two could pass under either name.
                 raise invalid(LimitError(f"{name} must be sent once", "", "key", name), "key")
             line = lines[0]
-            return _key_of(line.decode("latin-1") if isinstance(line, bytes) else line)
+            return self.named(line.decode("latin-1") if isinstance(line, bytes) else line, request)
         found = self.keys[name](request)
-        return self.client(request) if found is None else _key_of(str(found))
+        return self.named(found if found is None else str(found), request)
+
+    def named(self, key: object, request: R) -> str:
+        """The actor of a key; the client's address where there is none."""
+        return self.client(request) if key is None or (isinstance(key, str) and not key) else actor_of(key)
 
     @classmethod
     def guard(cls, limits: Limits[Any], **options: Any) -> Any:
@@ -99,7 +103,7 @@ class Room(Generic[R]):
         name = guard.key_name
         if name.startswith("header:"):
             if not _HEADER.fullmatch(name[7:].strip()):
-                raise LimitError(f"key must name a header behind header:, got {name!r}", "", "key", repr(name))
+                raise refused("key", "must name a header behind header:", name)
         elif name != "ip" and name not in cls.keys:
             known = ", ".join(["ip", "header:NAME", *cls.keys])
             message = f"key must be a function of the request or one of {known}, got {name!r}"
@@ -149,9 +153,9 @@ class Room(Generic[R]):
         if key is None:
             actors = [self.actor(request, guard.key_name)]
         elif isinstance(key, list | tuple):
-            actors = [self.client(request) if one is None else actor_of(one) for one in key]
+            actors = [self.named(one, request) for one in key]
         else:
-            actors = [actor_of(key)]
+            actors = [self.named(key, request)]
 
         def checks_of(limits: Known) -> list[Asked]:
             return [check for actor in actors for check in limits.checks(place, actor, cost, factor)]
@@ -229,5 +233,4 @@ def actor_of(key: object) -> str:
     except ValueError:
         # An integer of so many digits that Python does not write it.
         key = "a huge number"
-    message = f"key must return text, a whole number or a UUID, got {key!r}"
-    raise invalid(LimitError(message, "", "key", repr(key)), "key")
+    raise invalid(refused("key", "must return text, a whole number or a UUID", key), "key")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 from weakref import WeakValueDictionary
 
 from .._aio import AsyncLimiter
-from .._errors import LimitError
+from .._errors import refused
 from .._tidegate import Limit, Limiter, LimitInfo, _Names
 
 LimiterLike: TypeAlias = "str | Limiter | AsyncLimiter | Store"
@@ -78,7 +78,7 @@ def store_of(limiter: LimiterLike) -> Store:
         if limiter is None:
             # Nearly always a variable that is not set. Memory in its place would enforce nothing over all processes.
             wanted += " (leave it out, or give 'memory://', for the memory of this process)"
-        raise LimitError(f"limiter must be {wanted}, got {limiter!r}", "", "limiter", repr(limiter))
+        raise refused("limiter", f"must be {wanted}", limiter)
     if isinstance(limiter, str) and limiter.startswith("memory:"):
         return Store(limiter)
     # A store keeps its limiter, so the number is its own as long as it is here.

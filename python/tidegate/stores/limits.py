@@ -21,7 +21,7 @@ from limits.limits import GRANULARITIES
 from limits.storage.base import TimestampedSlidingWindow
 
 from .._aio import AsyncLimiter
-from .._errors import LimitError, StoreError
+from .._errors import StoreError, refused
 from .._tidegate import FixedWindow, Limiter, LimitInfo, SlidingLog
 from ._windows import Sliding, sliding
 
@@ -56,7 +56,7 @@ def _of_key(key: str) -> tuple[int, int]:
         _, amount, multiples, granularity = key.rsplit("/", 3)
         return int(amount), int(multiples) * GRANULARITIES[granularity].GRANULARITY.seconds
     except (KeyError, ValueError):
-        raise LimitError(f"key must be that of a RateLimitItem, got {key!r}", "", "key", repr(key)) from None
+        raise refused("key", "must be that of a RateLimitItem", key) from None
 
 
 def _fixed_of(key: str) -> FixedWindow:
@@ -89,7 +89,7 @@ def _given(kind: type[Limit], options: dict[str, Any]) -> Limit | None:
     given = options.pop("limiter")
     if isinstance(given, kind):
         return given
-    raise LimitError(f"limiter must be of {kind.__name__}, got {given!r}", "", "limiter", repr(given))
+    raise refused("limiter", f"must be of {kind.__name__}", given)
 
 
 def _url(uri: str | None, options: dict[str, Any]) -> str:

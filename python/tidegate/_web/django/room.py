@@ -12,7 +12,7 @@ from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 from ..._aio import AsyncLimiter
-from ..._errors import LimitError
+from ..._errors import LimitError, refused
 from ..._http import GateOptions
 from ..._tidegate import _APP
 from ..frames import makes_once
@@ -92,7 +92,7 @@ class Project:
 
     def __init__(self, given: Any) -> None:
         if not isinstance(given, Mapping):
-            raise LimitError(f"TIDEGATE must be a dictionary, got {given!r}", "", "TIDEGATE", repr(given))
+            raise refused("TIDEGATE", "must be a dictionary", given)
         gate: dict[str, Any] = {}
         guarding: dict[str, Any] = {}
         stores: dict[str, Mapping[str, Any]] = {DEFAULT: {}}
@@ -144,7 +144,7 @@ class Project:
         """The room of a store."""
         if alias not in self.rooms:
             known = ", ".join(self.rooms)
-            raise LimitError(f"using must be one of {known}, got {alias!r}", "", "using", repr(alias))
+            raise refused("using", f"must be one of {known}", alias)
         return self.rooms[alias]
 
 
