@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 
 from harness import Client
 from tidegate import Bucket, Limiter, LimitError, LimitInfo
-from tidegate.fastapi import RateLimit, RateLimited, RateLimitMiddleware, document
+from tidegate.fastapi import RateLimit, RateLimited, RateLimitMiddleware, document, info
 
 DAY = 86_400_000
 
@@ -63,6 +63,18 @@ def test_a_call_in_an_endpoint() -> None:
 
     asking = client(app)
     assert [asking.ask().status for _ in range(3)] == [200, 200, 429]
+
+
+def test_the_answer_about_a_request() -> None:
+    app = FastAPI()
+
+    @app.get("/", dependencies=[Depends(RateLimit(bucket("one", 3)))])
+    async def hello(request: Request) -> int | None:
+        found = info(request)
+        return None if found is None else found.remaining
+
+    asking = client(app)
+    assert [asking.ask().body for _ in range(2)] == [b"2", b"1"]
 
 
 def test_limits_with_another_limiter_are_decided_apart() -> None:

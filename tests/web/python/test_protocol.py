@@ -177,6 +177,19 @@ def test_what_is_not_limited() -> None:
     assert seen == [None, False]
 
 
+@pytest.mark.parametrize("key", ["ip", lambda _request: "ada"], ids=["address", "function"])
+def test_the_answer_about_a_request(key: Any) -> None:
+    seen = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(info(scope))
+        await hello(scope, receive, send)
+
+    client = Client(RateLimitMiddleware, app=app, limits=Bucket("three", size=3, drip_rate=DAY), key=key)
+    assert [client.ask().headers["x-ratelimit-remaining"] for _ in range(2)] == ["2", "1"]
+    assert [None if answer is None else answer.remaining for answer in seen] == [2, 1]
+
+
 def test_a_cancelled_request_is_settled() -> None:
     limiter, tokens = Limiter(), Bucket("tokens", size=100, drip_rate=DAY)
     began = asyncio.Event()

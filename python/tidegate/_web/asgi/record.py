@@ -101,7 +101,7 @@ def record_of(connection: Any) -> Record | None:
 def info(connection: HasScope | Scope) -> LimitInfo | None:
     """The latest answer about a request, a websocket or a scope; ``None`` where nothing limited it."""
     record = record_of(connection)
-    return None if record is None else record.only or record.latest
+    return None if record is None else record.latest
 
 
 def settle(connection: HasScope | Scope, cost: int, guard: Guard[Any] | None = None) -> bool:
