@@ -194,7 +194,9 @@ class App:
 
     def routes(self) -> list[Plan]:
         """The limits of all routes, and of requests that have none."""
-        return [Plan(self.owner, self.app, self.room, rule) for rule in [*self.app.url_map.iter_rules(), None]]
+        # Others only redirect or build URLs, so a request has no route there.
+        served = [rule for rule in self.app.url_map.iter_rules() if rule.endpoint in self.app.view_functions]
+        return [Plan(self.owner, self.app, self.room, rule) for rule in [*served, None]]
 
     def places(self) -> list[Place]:
         """The same for the commands of an operator."""

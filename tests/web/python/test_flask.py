@@ -12,8 +12,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from flask import Flask, g
+from flask import Blueprint, Flask, g
 from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.routing import Rule
 from werkzeug.test import TestResponse
 
 from serving import Served
@@ -87,6 +88,24 @@ def test_headers_are_on_errors(client: Client, status: int) -> None:
 def test_what_has_no_route_is_limited_too(client: Client) -> None:
     answer = client.ask("/nowhere")
     assert (answer.status_code, remaining(answer)) == (404, {"all": 19})
+
+
+def test_rules_without_a_view() -> None:
+    app = Flask("shop")
+    app.testing = True
+    limits = RateLimit(app, default="6/day")
+    shop = limits.limit("1/day")(Blueprint("shop", "shop", url_prefix="/shop"))
+    shop.add_url_rule("/old", endpoint="old", redirect_to="/")
+    app.register_blueprint(shop)
+    app.add_url_rule("/old", endpoint="old", redirect_to="/")
+    app.add_url_rule("/elsewhere", endpoint="elsewhere", build_only=True)
+    app.add_url_rule("/forgotten", endpoint="forgotten")
+    app.url_map.add(Rule("/older", redirect_to="/"))
+    app.add_url_rule("/", view_func=lambda: "hello")
+    with pytest.raises(KeyError, match="forgotten"):
+        app.test_client().get("/forgotten")
+    asked = [app.test_client().get(path) for path in ("/", "/old", "/shop/old", "/elsewhere", "/older", "/")]
+    assert [answer.status_code for answer in asked] == [200, 308, 308, 404, 308, 429]
 
 
 def test_automatic_options_and_static_files_are_not(client: Client) -> None:

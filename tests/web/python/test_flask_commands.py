@@ -49,6 +49,15 @@ def test_limits_by_a_function_are_not_known_before() -> None:
     assert "  limits that a function of the request returns" in run(app, "limits").output.splitlines()
 
 
+def test_only_routes_with_a_view_are_listed() -> None:
+    app = Flask("shop", static_folder=None)
+    RateLimit(app, default="5/minute")
+    app.add_url_rule("/old", endpoint="old", redirect_to="/")
+    app.add_url_rule("/", view_func=lambda: "hello")
+    listed = run(app, "limits").output.splitlines()
+    assert [line for line in listed if not line.startswith(" ")] == ["GET /", "any other path"]
+
+
 def test_an_actor_is_shown_and_reset(redis: RedisServer) -> None:
     app, actor = create_app(redis.url), uuid4().hex
     for _ in range(3):

@@ -75,11 +75,11 @@ class Plan:
         inner: list[object] = []
         if rule is not None:
             self.route = _route_name(list(rule.methods or ()), _template(rule.rule, "angles"))
-            around, _, name = rule.endpoint.rpartition(".")
+            around, _, name = (rule.endpoint or "").rpartition(".")
             # A blueprint within another has the other's name in its own.
             for blueprint in accumulate(around.split("."), "{}.{}".format):
                 outer += marks(owner, app.blueprints.get(blueprint))
-            inner = marks(owner, app.view_functions[rule.endpoint])
+            inner = marks(owner, app.view_functions.get(rule.endpoint))
             if name == "static":
                 outer = []
         self.guards, self.seen = applying(outer, inner)
