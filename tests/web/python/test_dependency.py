@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 
 from harness import Client
 from tidegate import Bucket, Limiter, LimitError, LimitInfo
-from tidegate.fastapi import RateLimit, RateLimited, RateLimitMiddleware, document, info
+from tidegate.fastapi import RateLimit, RateLimited, RateLimitMiddleware, document, exempt, info
 
 DAY = 86_400_000
 
@@ -60,6 +60,40 @@ def test_a_call_in_an_endpoint() -> None:
     @app.get("/")
     async def hello(request: Request) -> int:
         return (await limit(request)).remaining
+
+    asking = client(app)
+    assert [asking.ask().status for _ in range(3)] == [200, 200, 429]
+
+
+def test_an_exemption_leaves_the_limits_behind_it() -> None:
+    outer, own = RateLimit(bucket("outer", 1)), RateLimit(bucket("own", 2))
+    router = APIRouter(dependencies=[Depends(outer), Depends(exempt)])
+
+    def route(path: str, *dependencies: Any) -> None:
+        router.get(path, dependencies=[Depends(one) for one in dependencies])(lambda: "hello")
+
+    route("/free")
+    route("/limited", own)
+    route("/inner", own, exempt)
+    route("/again", outer, exempt, outer)
+    app = FastAPI(dependencies=[Depends(outer)])
+    app.include_router(router)
+    asking = client(app)
+    statuses = {path: [asking.ask(path).status for _ in range(3)] for path in ("/free", "/inner", "/limited", "/again")}
+    assert statuses == {
+        "/free": [200, 200, 200],
+        "/inner": [200, 200, 200],
+        "/limited": [200, 200, 429],
+        "/again": [200, 429, 429],
+    }
+
+
+def test_an_exemption_holds_for_the_parameters_of_its_route() -> None:
+    app = FastAPI(dependencies=[Depends(RateLimit(bucket("outer", 1)))])
+
+    @app.get("/", dependencies=[Depends(exempt)])
+    async def hello(info: Annotated[LimitInfo, Depends(RateLimit(bucket("own", 2)))]) -> int:
+        return info.remaining
 
     asking = client(app)
     assert [asking.ask().status for _ in range(3)] == [200, 200, 429]

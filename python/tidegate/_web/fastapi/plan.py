@@ -14,7 +14,11 @@ from ..store import Store
 
 
 async def exempt() -> None:
-    """Takes a route out of the limits of its router and its application: ``dependencies=[Depends(exempt)]``."""
+    """Takes routes out of the limits around them: ``dependencies=[Depends(exempt)]``.
+
+    On a route these are the limits of its routers and the application; on a router those of the routers around it and
+    the application. Limits that stand behind it, such as those of the router's routes, stay.
+    """
 
 
 class Limiting:
@@ -40,16 +44,18 @@ class Plan:
         own = getattr(getattr(app, "router", None), "dependencies", ())
         self.of_app = frozenset(one.dependency for one in own if isinstance(one.dependency, Limiting))
         """Limits of the whole application."""
+        calls = list(_solved(dependant))
         # Each is solved once.
-        solved = list({id(call): call for call in _solved(dependant)}.values())
-        found = limits = [call for call in solved if isinstance(call, Limiting)]
-        for index, limit in enumerate(found):
-            if limit.guard.override:
-                limits = found[index:]
-        if exempt in solved:
-            limits = []
+        solved = list({id(call): call for call in calls}.values())
+        limits: list[Limiting] = []
+        for call in calls:
+            is_limit = isinstance(call, Limiting)
+            if call is exempt or (is_limit and call.guard.override):
+                limits = []
+            if is_limit:
+                limits.append(call)
         self.limits: Collection[Any] = frozenset(limits)
-        self.left_out = frozenset(found) - self.limits
+        self.left_out = frozenset(call for call in solved if isinstance(call, Limiting)) - self.limits
         """Limits that another one overrides, or from which the route is exempt."""
         self.groups: dict[Any, list[Any]] = {}
         """The limits that each is decided with, itself among them."""
