@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI, Request, WebSocket
 from fastapi.responses import JSONResponse
 from flask import Flask
 from flask import request as flask_request
@@ -22,6 +22,7 @@ from harness import Client, hello
 from tidegate import AsyncLimiter, Bucket, Limiter, LimitError, StoreError, TidegateError
 from tidegate.asgi import RateLimitMiddleware
 from tidegate.fastapi import RateLimit
+from tidegate.fastapi import RateLimitMiddleware as FromFastAPI
 from tidegate.flask import RateLimit as FlaskRateLimit
 
 sys.path.insert(0, str(Path(__file__).parent / "apps"))
@@ -135,6 +136,61 @@ def test_fastapi_answers_that_a_request_is_bad(store: str, actor: str, where: st
         return JSONResponse({}, 422)
 
     assert fastapi_app(limiter, lambda _request: actor, LimitError=own).ask(where).status == 422
+
+
+def handshake(app: FastAPI, *headers: tuple[bytes, bytes], **more: Any) -> list[Any]:
+    """The messages of an application to a websocket."""
+    scope = {"type": "websocket", "path": "/", "query_string": b"", "headers": [*headers], "client": ("203.0.113.9", 1)}
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(app({**scope, **more}, receive, send))
+    return sent
+
+
+def fastapi_socket(limiter: Limiter, key: Any) -> FastAPI:
+    app = FastAPI()
+    app.add_middleware(FromFastAPI, limiter=limiter, silence="store-unreachable")
+
+    @app.websocket("/", dependencies=[Depends(RateLimit(DOOR, key=key))])
+    async def talk(socket: WebSocket) -> None:
+        await socket.accept()
+        await socket.close()
+
+    return app
+
+
+def number(request: Any) -> str:
+    return str(int(request.headers["x-api-key"]))
+
+
+@pytest.mark.parametrize("key", ["header:x-api-key", number], ids=["header", "function"])
+def test_fastapi_refuses_a_websocket_whose_request_is_bad(key: Any) -> None:
+    app, twice = fastapi_socket(Limiter(), key), [(b"x-api-key", b"one"), (b"x-api-key", b"two")]
+    assert handshake(app, (b"x-api-key", b"1"))[0]["type"] == "websocket.accept"
+    assert handshake(app, *twice) == [{"type": "websocket.close", "code": 1008, "reason": "Bad Request"}]
+    start, body = handshake(app, *twice, extensions={"websocket.http.response": {}})
+    assert (start["status"], json.loads(body["body"])["status"]) == (400, 400)
+
+
+def test_fastapi_closes_a_websocket_when_the_store_failed(down: Limiter) -> None:
+    app = fastapi_socket(down, None)
+    assert handshake(app) == [{"type": "websocket.close", "code": 1013, "reason": "Service Unavailable"}]
+    start, body = handshake(app, extensions={"websocket.http.response": {}})
+    assert (start["status"], body["body"]) == (503, b"Service Unavailable")
+
+    @app.exception_handler(StoreError)
+    async def later(socket: WebSocket, error: StoreError) -> None:
+        assert "the store did not decide" in str(error)
+        await socket.close(4000)
+
+    app.middleware_stack = None
+    assert handshake(app) == [{"type": "websocket.close", "code": 4000, "reason": ""}]
 
 
 def test_an_error_of_the_program_is_still_one() -> None:

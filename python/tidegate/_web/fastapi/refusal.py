@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import fastapi
@@ -15,8 +16,8 @@ from starlette.websockets import WebSocket
 
 from ..._errors import TidegateError
 from ..._tidegate import LimitInfo
-from ..asgi.connection import HasScope, Scope
-from ..asgi.failure import POLICY_VIOLATION, can_respond
+from ..asgi.connection import ASGIApp, HasScope, Scope
+from ..asgi.failure import POLICY_VIOLATION, can_respond, respond
 from ..asgi.record import Record
 from ..asgi.room import AsgiRoom, accept
 from ..failure import RequestError, translated
@@ -40,9 +41,9 @@ class RateLimited(fastapi.HTTPException):
 
 
 class AnsweredError(Exception):
-    """A denied request whose response ``on_blocked`` has made."""
+    """A request that is not served, with the response to it, such as that of ``on_blocked``."""
 
-    def __init__(self, response: Response) -> None:
+    def __init__(self, response: ASGIApp) -> None:
         super().__init__()
         self.response = response
 
@@ -74,24 +75,27 @@ def register(scope: object, error: type[Exception] = RateLimited) -> None:
             handlers[error] = _refuse
 
 
-async def _answer(connection: Request | WebSocket, error: AnsweredError) -> Response | None:
-    """The response; a websocket whose server cannot send one is closed."""
-    if isinstance(connection, WebSocket) and not can_respond(connection.scope):
+async def _answer(connection: Request | WebSocket, error: AnsweredError) -> ASGIApp | None:
+    """The response; a websocket whose server cannot send one is closed, which that to a failure does by itself."""
+    is_failure = isinstance(error, TidegateError)
+    if isinstance(connection, WebSocket) and not can_respond(connection.scope) and not is_failure:
         await connection.close(POLICY_VIOLATION, "rate limit exceeded")
         return None
     return error.response
 
 
-async def _refuse(connection: Request | WebSocket, error: Any) -> Response | None:
+async def _refuse(connection: Request | WebSocket, error: Any) -> ASGIApp | None:
     body = b"" if connection.scope.get("method") == "HEAD" else error.body
     response = Response(body, error.status_code, dict(error.headers or {}), error.media_type)
     return await _answer(connection, AnsweredError(response))
 
 
 def failure(error: TidegateError, room: AsgiRoom, scope: Scope) -> Exception:
-    """The exception for an error of a decision. A websocket has no status."""
-    if scope["type"] != "http":
-        return error
+    """The exception for an error of a decision."""
+    if scope["type"] == "websocket":
+        register(scope)
+        answered = AnsweredError(partial(respond, room, error))
+        return translated(error, lambda: answered, lambda _error: answered)
 
     def rejected(error: RequestError) -> Any:
         """With the response that the middleware would send."""
