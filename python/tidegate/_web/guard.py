@@ -136,7 +136,7 @@ class Guard(Generic[R]):
         self.on_blocked = _check_function("on_blocked", options.get("on_blocked"))
         self.override = override = options.get("override", False)
         functions = [self.limits, self.key, self.skip, cost, factor]
-        self.is_async = any(_is_async(function) for function in functions)
+        self.is_async = any(_is_async(function) for function in [*functions, self.on_blocked])
         self.holds = self.static is not None and self.static.holds
         """It has limits of type concurrency, as far as they are known without a request."""
         known = [one for one in (self.static, self.shadow, self.candidate) if one is not None]
@@ -216,10 +216,11 @@ def _charges_of(given: Any) -> Callable[[int, Any], bool] | None:
     """A predicate of a status and its response."""
     if given is None:
         return None
-    if callable(given):
+    if callable(given) and not _is_async(given):
         return lambda _status, response: given(response)
     statuses = frozenset(given) if isinstance(given, Collection) and not isinstance(given, str | bytes) else None
     if not statuses or not all(isinstance(status, int) and 100 <= status <= 599 for status in statuses):
         wanted = "a function of the response or the statuses that are charged"
-        raise LimitError(f"charge_on must be {wanted}, got {given!r}", "", "charge_on", repr(given))
+        got = "a coroutine function" if callable(given) else repr(given)
+        raise LimitError(f"charge_on must be {wanted}, got {got}", "", "charge_on", got)
     return lambda status, _response: status in statuses

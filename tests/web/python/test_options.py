@@ -66,6 +66,29 @@ def test_options_are_checked_at_once(place: Any, option: str, value: object, sai
     assert caught.value.field == option
 
 
+def test_a_predicate_is_never_awaited(place: Any) -> None:
+    async def charges(_response: Any) -> bool:
+        return True
+
+    with pytest.raises(LimitError, match=r"charge_on must be a function of .*, got a coroutine function"):
+        place(DOOR, charge_on=charges)
+
+
+@pytest.mark.parametrize("option", ["key", "cost", "factor", "skip", "on_blocked"])
+def test_a_coroutine_function_needs_a_place_that_awaits_it(option: str) -> None:
+    async def later(*_given: Any) -> Any: ...
+
+    for name in ("middleware", "dependency", "messages"):
+        assert PLACES[name](DOOR, **{option: later}) is not None
+    for name in ("flask", "view of flask"):
+        with pytest.raises(LimitError, match="Flask asks for limits in a thread, got a coroutine function"):
+            PLACES[name](DOOR, **{option: later})
+    decorate: Any = PLACES["view of django"](DOOR, **{option: later})
+    assert decorate(later) is not None
+    with pytest.raises(LimitError, match="a coroutine function needs an async view"):
+        decorate(lambda _request: None)
+
+
 def test_an_option_that_there_is_not(place: Any) -> None:
     with pytest.raises(LimitError, match=r"^chargeon is not an option, which are: .*charge_on, .*shadow") as caught:
         place(DOOR, chargeon=401)
