@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
+from starlette.responses import JSONResponse
 
 from harness import Client, hello
 from server import RedisServer
@@ -108,6 +109,19 @@ def test_a_websocket_that_is_refused() -> None:
     assert (start["type"], start["status"]) == ("websocket.http.response.start", 429)
     assert b"retry-after" in dict(start["headers"])
     assert body["type"] == "websocket.http.response.body"
+
+
+def test_a_websocket_that_is_refused_with_a_response_of_its_own() -> None:
+    async def app(_scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+
+    limited = RateLimitMiddleware(app, limits=one(), on_blocked=lambda _request, _info: JSONResponse({}, 418))
+    connect = {"type": "websocket.connect"}
+    assert run(limited, socket(), connect) == [{"type": "websocket.accept"}]
+    closed = [{"type": "websocket.close", "code": 1008, "reason": "rate limit exceeded"}]
+    assert run(limited, socket(), connect) == closed
+    assert run(limited, socket(extensions={"websocket.http.response": {}}), connect)[0]["status"] == 418
 
 
 def test_messages_of_a_websocket() -> None:

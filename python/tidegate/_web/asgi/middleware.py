@@ -12,7 +12,7 @@ from ..frames import serves
 from ..guard import Guard, GuardOptions, Limits, Unpack
 from ..store import MEMORY, LimiterLike
 from .connection import ASGIApp, Message, Outcome, Receive, Request, Scope, Send
-from .failure import refuse, respond
+from .failure import can_respond, refuse, respond
 from .record import KEY, Record
 from .room import AsgiRoom, ClientLimits
 
@@ -119,7 +119,7 @@ class RateLimitMiddleware:
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
         response = await record.decisions[-1].response(self.request_of(scope))
-        if response is None:
+        if response is None or not can_respond(scope):
             await refuse(self.room, record.infos, scope, send)
             return
 
