@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import pytest
 from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Request
 from fastapi.responses import JSONResponse
+from fastapi.testclient import TestClient
+from starlette.routing import Mount, Router
 
 from harness import Client
 from tidegate import Bucket, Limiter, LimitError, LimitInfo
@@ -185,3 +187,31 @@ def test_the_document_without_a_server() -> None:
 def test_depends_of_nothing() -> None:
     with pytest.raises(LimitError, match="key must be Depends of a function"):
         RateLimit("5/minute", key=Depends())
+
+
+def test_two_limits_of_a_websocket_are_a_mistake_at_the_start() -> None:
+    router, app = APIRouter(dependencies=[Depends(RateLimit("9/day"))]), FastAPI()
+    router.websocket("/talk", dependencies=[Depends(RateLimit("3/day"))])(lambda: None)
+    app.add_middleware(RateLimitMiddleware)
+    app.include_router(router)
+    with pytest.raises(LimitError, match="give one of them a name"), TestClient(app):
+        raise NotImplementedError
+
+
+def mounting(*limits: RateLimit) -> FastAPI:
+    """An application that mounts another one, which has these limits."""
+    inner, app = FastAPI(dependencies=[Depends(RateLimit("9/day"))]), FastAPI()
+    inner.get("/", dependencies=[Depends(limit) for limit in limits])(lambda: "hello")
+    app.add_middleware(RateLimitMiddleware)
+    app.mount("/{tenant}", Router([Mount("/in", inner)]))
+    # In a circle.
+    inner.mount("/out", app)
+    return app
+
+
+def test_two_limits_of_a_mounted_application_are_a_mistake_at_the_start() -> None:
+    found = r"two limits of GET /{tenant}/in/ have .* give one of them a name"
+    with pytest.raises(LimitError, match=found), TestClient(mounting(RateLimit("3/day"), RateLimit("5/day"))):
+        raise NotImplementedError
+    with TestClient(mounting(RateLimit("3/day"))) as asking:
+        assert asking.get("/acme/in/").headers["x-ratelimit-limit"] == "3"

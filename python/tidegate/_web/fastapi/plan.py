@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from starlette.applications import Starlette
+from starlette.routing import Router
+
 from ..._tidegate import _APP, _route_name, _template
 from ..asgi.connection import mounted
 from ..asgi.room import AsgiRoom, ClientLimits
@@ -121,16 +124,32 @@ def name_of(methods: Iterable[str], path: str) -> str:
 
 
 def check_routes(app: Any) -> None:
-    """Raises for a route whose limits cannot be decided together. An application calls it before it serves requests."""
-    for route in routes_of(app):
-        Plan(route.dependant, name_of(route.methods, route.path_format), app)
+    """Raises for a route whose limits cannot be decided together. An application calls it before it serves requests.
+
+    Applications that are mounted are looked at too, but for those inside of a middleware.
+    """
+    # What has routes, the application whose they are, and the path before theirs.
+    found: list[tuple[Any, Any, str]] = [(app, app, "")]
+    for router, owner, mount in found:
+        for route in _contexts(router):
+            inner, path = getattr(route, "app", None), getattr(route, "path_format", None) or ""
+            if getattr(route, "dependant", None) is not None:
+                Plan(route.dependant, name_of(getattr(route, "methods", None) or (), mount + path), owner)
+            elif isinstance(inner, Starlette | Router) and all(inner is not known for known, _, _ in found):
+                own = inner if isinstance(inner, Starlette) else owner
+                found.append((inner, own, mount + path.removesuffix("/{path}")))
 
 
 def routes_of(app: Any) -> Iterator[Any]:
-    """Every route of an application with its dependencies, those of included routers too."""
+    """Every route for HTTP of an application with its dependencies, those of included routers too."""
+    for route in _contexts(app):
+        if getattr(route, "dependant", None) is not None and getattr(route, "methods", None):
+            yield route
+
+
+def _contexts(router: Any) -> Iterable[Any]:
     from fastapi import routing
 
     contexts = getattr(routing, "iter_route_contexts", None)
-    for route in app.routes if contexts is None else contexts(app.routes):
-        if getattr(route, "dependant", None) is not None and getattr(route, "methods", None):
-            yield route
+    routes: Iterable[Any] = router.routes if contexts is None else contexts(router.routes)
+    return routes
