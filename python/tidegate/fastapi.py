@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fastapi import params
 from fastapi.encoders import ENCODERS_BY_TYPE
@@ -21,8 +21,12 @@ from ._web.fastapi.openapi import document
 from ._web.fastapi.plan import Limiting, Plan, check_routes, exempt, plan_of
 from ._web.fastapi.refusal import AnsweredError, RateLimited, failure, refusal_of, register
 from ._web.guard import ASK, Given, Guard, LimitOptions, Limits, Part, Unpack
-from ._web.store import NO_LIMIT, OF_MIDDLEWARE, LimiterLike, Store, store_of
+from ._web.store import MEMORY, NO_LIMIT, OF_MIDDLEWARE, LimiterLike, Store, store_of
 from .asgi import MessageLimit
+
+if TYPE_CHECKING:
+    from ._web.asgi.connection import ASGIApp
+    from ._web.asgi.middleware import MiddlewareOptions
 
 __all__ = [
     "MessageLimit",
@@ -60,6 +64,16 @@ class RateLimitMiddleware(_Middleware):
     """
 
     room_class = Room
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            app: ASGIApp,
+            limiter: LimiterLike = MEMORY,
+            limits: Limits[Request] | None = None,
+            **options: Unpack[MiddlewareOptions[Request]],
+        ) -> None: ...
 
     def request_of(self, scope: Scope) -> Any:
         """The request that functions get."""

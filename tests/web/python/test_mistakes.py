@@ -12,17 +12,19 @@ from typing import Any
 from wsgiref.simple_server import make_server
 
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import PlainTextResponse
 from fastapi.testclient import TestClient
 from flask import Flask, g
 
 from harness import Client, hello
 from server import RedisServer, free_port
 from serving import Served
-from tidegate import AsyncLimiter, Bucket, ConfigurationError, Limiter, LimitError
+from tidegate import AsyncLimiter, Bucket, ConfigurationError, Limiter, LimitError, LimitInfo
 from tidegate._http import MISTAKES, forget_mistakes
 from tidegate._web.guard import Guard
 from tidegate.asgi import RateLimitMiddleware
+from tidegate.asgi import Request as AsgiRequest
 from tidegate.fastapi import RateLimit as Dependency
 from tidegate.fastapi import RateLimitMiddleware as FromFastAPI
 from tidegate.flask import RateLimit
@@ -285,6 +287,24 @@ def test_a_key_that_is_none_is_refused_by_type_checkers_too() -> None:
     # The comment is an error of mypy once it takes such a key.
     with pytest.raises(LimitError, match="key must be a function, got 5"):
         Dependency(API, key=5)  # type: ignore[arg-type]
+
+
+def test_functions_of_fastapi_s_middleware_are_typed_by_its_request() -> None:
+    async def key(request: Request) -> str:
+        return request.url.path
+
+    def refuse(request: Request, info: LimitInfo) -> Response:
+        return PlainTextResponse(f"{request.url.path} {info.remaining}", 418)
+
+    def other(request: AsgiRequest) -> str:
+        return request.path
+
+    app = FastAPI()
+    app.add_middleware(FromFastAPI, limits="1/day", key=key, on_blocked=refuse)
+    # The comment is an error of mypy once it takes a function of another request.
+    FromFastAPI(app, limits="1/day", key=other)  # type: ignore[arg-type]
+    client = Client(lambda app: app, app=app)
+    assert [client.ask("/a").status for _ in range(2)] == [404, 418]
 
 
 def test_any_limiter_is_a_limiter(redis: RedisServer) -> None:

@@ -9,7 +9,7 @@ from ..._errors import LimitError, TidegateError
 from ..._http import GateOptions
 from ..decision import decide
 from ..frames import serves
-from ..guard import Guard, GuardOptions, Limits, Unpack
+from ..guard import Guard, GuardOptions, Limits, R, Unpack
 from ..store import MEMORY, LimiterLike
 from .connection import ASGIApp, Message, Outcome, Receive, Request, Scope, Send
 from .failure import can_respond, refuse, respond
@@ -18,7 +18,7 @@ from .room import AsgiRoom, ClientLimits
 
 if TYPE_CHECKING:
 
-    class MiddlewareOptions(GuardOptions[Request], GateOptions, total=False):
+    class MiddlewareOptions(GuardOptions[R], GateOptions, total=False):
         """Options of the middleware."""
 
 
@@ -41,7 +41,7 @@ class RateLimitMiddleware:
         app: ASGIApp,
         limiter: LimiterLike = MEMORY,
         limits: Limits[Request] | None = None,
-        **options: Unpack[MiddlewareOptions],
+        **options: Unpack[MiddlewareOptions[Request]],
     ) -> None:
         self.app = app
         self.room = self.room_class(limiter, limits, **options)
