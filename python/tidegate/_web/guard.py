@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from .._errors import LimitError
+from .._errors import LimitError, refused
 from .._limits import Limits as Document
 from .._limits import SelectedLimits
 from .._tidegate import _CANDIDATE, Limit, Limiter, LimitInfo
@@ -106,7 +106,7 @@ class Guard(Generic[R]):
         check_names(options, sorted(GuardOptions.__annotations__))
         self.name = options.get("name")
         if self.name is not None and not isinstance(self.name, str):
-            raise LimitError(f"name must be text, got {self.name!r}", "", "name", repr(self.name))
+            raise refused("name", "must be text", self.name)
         self.number = next(_numbers)
         """Its own among all guards of this process."""
         self.limits = limits if callable(limits) else None
@@ -149,7 +149,7 @@ class Guard(Generic[R]):
         if self.is_shadow and candidate is not None:
             raise LimitError("candidate needs limits that are enforced beside it", "", "candidate", repr(candidate))
         if not isinstance(override, bool):
-            raise LimitError(f"override must be True or False, got {override!r}", "", "override", repr(override))
+            raise refused("override", "must be True or False", override)
         _check_numbers(self.cost, self.factor, [limit for one in known for limit in one.checked])
 
     def plain(self, actor: str, place: str) -> Part:
@@ -184,15 +184,15 @@ def _check_numbers(cost: Any, factor: Any, limits: Sequence[Limit]) -> None:
     """Raises for a cost or a factor with which every request would be an error."""
     if not callable(cost):
         if isinstance(cost, bool) or not isinstance(cost, int):
-            raise LimitError(f"cost must be a whole number or a function, got {cost!r}", "", "cost", repr(cost))
+            raise refused("cost", "must be a whole number or a function", cost)
         if cost < 0:
-            raise LimitError(f"cost must be at least 0, got {cost!r}", "", "cost", repr(cost))
+            raise refused("cost", "must be at least 0", cost)
     if callable(factor):
         return
     if isinstance(factor, bool) or not isinstance(factor, int | float):
-        raise LimitError(f"factor must be a number or a function, got {factor!r}", "", "factor", repr(factor))
+        raise refused("factor", "must be a number or a function", factor)
     if not 0 <= factor < math.inf:
-        raise LimitError(f"factor must be at least 0 and finite, got {factor!r}", "", "factor", repr(factor))
+        raise refused("factor", "must be at least 0 and finite", factor)
     for limit in limits:
         # A function's cost is not known yet, and 0 fits always.
         _TRIAL.peek(limit, "", 0 if callable(cost) else cost, factor)
@@ -208,7 +208,7 @@ def check_names(given: Iterable[str], known: Sequence[str]) -> None:
 
 def _check_function(field: str, given: Any) -> Any:
     if given is not None and not callable(given):
-        raise LimitError(f"{field} must be a function, got {given!r}", "", field, repr(given))
+        raise refused(field, "must be a function", given)
     return given
 
 

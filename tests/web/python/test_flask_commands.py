@@ -142,7 +142,7 @@ def test_a_process(server: RedisServer) -> None:
     server.kill()
     answer = flask(server.url, "ping")
     assert (answer.returncode, answer.stdout) == (1, "")
-    assert "\nError: the store did not decide: no connection" in answer.stderr
+    assert "Error: the store did not decide: no connection" in answer.stderr
     assert "Traceback" not in answer.stderr
 
 
