@@ -226,7 +226,7 @@ test-web-python: build redis-server
 test-django: build redis-server
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then \
 		$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --target $(VENV)/django --requirement tests/web/python/django.txt && \
-		PYTHONPATH=$(VENV)/django $(BIN)/pytest tests/web/python/test_django.py tests/web/python/test_django_ratelimit.py tests/web/python/test_drf.py; \
+		PYTHONPATH=$(VENV)/django $(BIN)/pytest tests/web/python/test_django*.py tests/web/python/test_drf.py; \
 	fi
 
 BESIDE_VENV := .venv-beside

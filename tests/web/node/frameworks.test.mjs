@@ -14,7 +14,7 @@ import { rateLimit as forHono } from 'tidegate/hono'
 import { rateLimit as forKoa } from 'tidegate/koa'
 import { Clock } from 'tidegate/testing'
 import { rateLimit as forWeb } from 'tidegate/web'
-import { apps, get, listening, several } from './apps.mjs'
+import { get, listening, several } from './apps.mjs'
 
 const statuses = (responses) => responses.map(({ status, statusCode }) => status ?? statusCode)
 const getInfo = () => ({ remote: { address: '127.0.0.1' } })
@@ -354,64 +354,6 @@ test('koa: limits that are added to added ones are charged once, wherever each i
   assert.equal((await get(url, '/before')).text, 'some 7,few 6')
   assert.equal((await get(url, '/between')).text, 'few 5')
   assert.equal((await get(url, '/after')).text, 'all 6,some 5,few 4')
-})
-
-test("web: what is not limited is nobody else's answer, and a refusal without a body has no type", async () => {
-  const options = { ...standing(), key: () => 'ada', limits: '1/hour', body: 'none' }
-  const free = forWeb({ ...options, limits: () => [], candidate: '1/hour' })
-  const [one, other] = [await free(new Request('http://localhost/')), await free(new Request('http://localhost/'))]
-  one.headers['x-own'] = '1'
-  assert.deepEqual([one.info, other.headers], [undefined, {}])
-  const check = forWeb(options)
-  await check(new Request('http://localhost/'))
-  const { response } = await check(new Request('http://localhost/'))
-  assert.deepEqual([response.status, response.headers.get('content-type'), await response.text()], [429, null, ''])
-})
-
-test('web: a store that was opened by its URL is shared until somebody closes it', async () => {
-  const check = () => forWeb({ limits: '1/hour', limiter: 'redis://127.0.0.1:1/5', key: () => 'ada' })
-  const first = check()
-  assert.equal(check().limiter, first.limiter)
-  await first.limiter.close()
-  const { info } = await check()(new Request('http://localhost/'))
-  assert.deepEqual([info.blocked, info.degraded], [false, true])
-})
-
-test('web: a number that is none is no actor, or all of them would be one', async () => {
-  for (const actor of [Number.NaN, Infinity, {}, false]) {
-    const { info, response } = await forWeb({ limits: '5/hour', key: () => actor })(new Request('http://localhost/'))
-    assert.deepEqual([info, response.status], [undefined, 400])
-  }
-})
-
-test('web: what is no request is named', async () => {
-  const check = forWeb({ limits: '5/hour', key: () => 'ada' })
-  for (const request of [undefined, 'GET /', {}]) {
-    await assert.rejects(check(request), { code: 'ERR_LIMIT', message: /^request must be a Request, got / })
-  }
-  assert.equal((await check(new Request('http://localhost/'), null)).info.remaining, 4)
-})
-
-test('web: the answer, its headers, and a response of fetch', async () => {
-  const { url } = await apps.express5({ limits: '9/minute' })
-  const check = forWeb({ limits: '1/minute' })
-  const request = new Request('http://localhost/')
-  await assert.rejects(check(request), { code: 'ERR_CONFIGURATION' })
-  const peer = { address: '203.0.113.9' }
-  const first = await check(request, peer)
-  assert.deepEqual(first.headers, {
-    'X-RateLimit-Limit': '1',
-    'X-RateLimit-Remaining': '0',
-    'X-RateLimit-Reset': '60',
-  })
-  assert.equal(first.response, undefined)
-  // A response of `fetch` is immutable.
-  assert.equal(first.apply(await fetch(url)).headers.get('x-ratelimit-remaining'), '0')
-  const second = await check(request, peer)
-  assert.equal(second.info.blocked, true)
-  assert.equal(second.response.status, 429)
-  const free = await forWeb({ limits: () => undefined })(request)
-  assert.deepEqual([free.info, free.headers, free.response], [undefined, {}, undefined])
 })
 
 const { exports: paths } = createRequire(import.meta.url)('../../../package.json')

@@ -81,18 +81,20 @@ async def _parts(
     return parts
 
 
+async def _called(function: Any, runs: bool, *given: Any) -> Any:
+    """Waits for a coroutine function; where no event loop runs, as Django itself calls an async view from a thread."""
+    return await function(*given) if runs else async_to_sync(function)(*given)
+
+
 async def decide(request: Any, record: DjangoRecord, by_store: ByStore, view: Any, waits: bool) -> Decision | None:
     """Decides without blocking the event loop, or in this thread. Returns the decision that denies, else ``None``."""
     for room, guards in by_store:
-        if not waits and any(guard.is_async for guard in guards):
-            # As Django itself calls an async view from a thread.
-            parts: list[Part] = async_to_sync(_parts)(request, record, room, guards, True)
-        else:
-            parts = await _parts(request, record, room, guards, waits)
+        runs = waits or not any(guard.is_async for guard in guards)
+        parts: list[Part] = await _called(_parts, runs, request, record, room, guards, waits or not runs)
         if not parts:
             continue
         decision = await room.decided(parts, waits)
-        await decision.tell_shadowed(request)
+        await _called(decision.tell_shadowed, runs, request)
         record.add(decision)
         # That of REST framework looks here too.
         getattr(request, "_request", request).rate_limit = decision.info
@@ -112,7 +114,8 @@ async def limit(request: Any, record: DjangoRecord, by_store: ByStore, view: Any
         return _made(gate.rejection(error.kind, accept))
     if decision is None:
         return None
-    response = await decision.response(request)
+    runs = waits or not decision.deciding.guard.is_async
+    response = await _called(decision.response, runs, request)
     return _made(gate.refusal(record.infos, accept)) if response is None else response
 
 
