@@ -162,11 +162,11 @@ function middlewareOf(room: Room<Context>): RateLimit {
       if (isHeld(info)) end()
       return
     }
-    // Rooms inside have set theirs; the outermost one knows all.
+    // Rooms inside have set theirs; the outermost one knows all, but those of an app that is mounted.
     const infos = infosOf(onResponses.get(context))
-    const headers = infos.some(({ blocked }) => blocked)
-      ? {}
-      : room.gate.headers(infos.length === 1 ? info : infos, context.res.status)
+    const { status, headers: set } = context.res
+    const isRefused = infos.some(({ blocked }) => blocked) || (status === 429 && set.has('Retry-After'))
+    const headers = isRefused ? {} : room.gate.headers(infos.length === 1 ? info : infos, status)
     for (const name in headers) context.header(name, headers[name])
     if (isHeld(info)) context.res = ending(context.res, context.req.method, end)
     else end()

@@ -279,6 +279,22 @@ test('hono: a response that onBlocked makes by itself has the headers, unless it
   ])
 })
 
+test('hono: a refusal by an app that is mounted keeps its headers', async () => {
+  const inner = new Hono().use(forHono({ ...standing(), limits: '1/hour', getConnInfo: getInfo }))
+  inner.get('/', (context) => context.text('inner'))
+  const app = new Hono().use(forHono({ ...standing(), limits: '9/hour', getConnInfo: getInfo }))
+  app.mount('/m', inner.fetch)
+  const limits = []
+  for (let call = 0; call < 2; call++) {
+    const { status, headers } = await app.request('/m/')
+    limits.push([status, headers.get('x-ratelimit-limit')])
+  }
+  assert.deepEqual(limits, [
+    [200, '9'],
+    [429, '1'],
+  ])
+})
+
 test('hono, web: a response that is no answer passes as it is', async () => {
   const app = new Hono()
   app.use(forHono({ limits: '5/minute', getConnInfo: getInfo }))

@@ -47,6 +47,7 @@ def test_headers_and_refusals(app: Served, key: str) -> None:
     assert 86_000_000 < read.retry_after_ms <= 86_400_000
     assert denied.headers["cache-control"] == "no-store"
     assert denied.headers["content-type"] == "application/problem+json"
+    assert denied.headers["content-length"] == str(len(denied.body))
     assert json.loads(denied.body)["violated-policies"] == ["api"]
     assert app.ask(x_api_key=key, accept="text/plain").headers["content-type"].startswith("text/plain")
     head = app.ask(method="HEAD", x_api_key=key)

@@ -43,7 +43,7 @@ async def respond(room: AsgiRoom, error: TidegateError, scope: Scope, receive: R
         reason = HTTPStatus.SERVICE_UNAVAILABLE.phrase
         status, body, closing = HTTPStatus.SERVICE_UNAVAILABLE.value, reason.encode(), (TRY_AGAIN_LATER, reason)
         fields = [(b"content-type", b"text/plain; charset=utf-8")]
-    await _send(scope, send, status, [*fields, (b"content-length", b"%d" % len(body))], body, closing)
+    await _send(scope, send, status, fields, body, closing)
 
 
 def can_respond(scope: Scope) -> bool:
@@ -57,7 +57,8 @@ async def _send(scope: Scope, send: Send, status: int, fields: Any, body: bytes,
         await send({"type": "websocket.close", "code": closing[0], "reason": closing[1]})
         return
     kind = "http.response" if scope["type"] == "http" else "websocket.http.response"
-    await send({"type": f"{kind}.start", "status": status, "headers": fields})
+    headers = [*fields, (b"content-length", b"%d" % len(body))]
+    await send({"type": f"{kind}.start", "status": status, "headers": headers})
     await send({"type": f"{kind}.body", "body": b"" if scope.get("method") == "HEAD" else body})
 
 
