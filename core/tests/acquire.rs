@@ -295,3 +295,20 @@ fn a_wait_for_units_is_as_long_as_was_said() {
     let info = limiter.acquire_sync(&exports, "ada", Duration::ZERO).expect("an answer");
     assert!(info.blocked);
 }
+
+#[test]
+fn a_caller_ahead_that_never_comes_back_makes_no_wait_longer_than_was_said() {
+    let (limiter, log) = (limiter(), log(1, Duration::from_millis(20)));
+    limiter.limit_sync(&log, "ada").expect("admitted");
+    let check = Check::new(&log, "ada");
+    let mut ahead = limiter.start_acquire(&[check], 60 * SECOND);
+    assert!(matches!(ahead.step(), Ok(Step::Wait(_))));
+    let mut behind = limiter.start_acquire(&[check], Duration::from_millis(100));
+    for _ in 0..1000 {
+        match behind.step().expect("a step") {
+            Step::Wait(time) => std::thread::sleep(time),
+            Step::Done(info) => return assert!(info.blocked),
+        }
+    }
+    panic!("it waits still");
+}

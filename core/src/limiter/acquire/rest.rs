@@ -11,6 +11,8 @@ use crate::time::{Micros, millis_up};
 
 /// The shortest wait of a call that fits, but comes after others in the queue that have yet to wake up.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
+/// The time that those ahead, whose turns come when this wait is over, have to wake up and take them.
+const GRACE: Micros = 100_000;
 /// The longest time without a question of a call that others of its process come before.
 const LONGEST_REST: Micros = 1_000_000;
 
@@ -42,8 +44,10 @@ impl Acquire {
     /// True if its turn can come before its wait is over.
     pub(super) fn may_wait(&self, info: &LimitInfo, now: Micros) -> bool {
         let (sure_ms, held_ms) = self.resets(info);
-        let left = self.max_wait.saturating_sub(self.waited(now));
-        self.place.is_some() && left >= sure_ms.saturating_mul(1000) && (left > 0 || held_ms == 0)
+        let waited = self.waited(now);
+        let left = self.max_wait.saturating_sub(waited);
+        let is_in_time = left > 0 || held_ms == 0 && waited.saturating_sub(self.max_wait) < GRACE;
+        self.place.is_some() && left >= sure_ms.saturating_mul(1000) && is_in_time
     }
 
     pub(super) fn wait_longer(&mut self, info: LimitInfo, now: Micros) -> Step {
