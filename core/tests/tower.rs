@@ -331,6 +331,32 @@ fn a_handler_finds_the_result_and_layers_share_one_set_of_headers() {
 }
 
 #[test]
+fn layers_of_one_stack_and_what_is_only_tried() {
+    let bucket = |size| Limit::bucket("api", size).drip_rate(Duration::from_hours(1)).build().expect("a bucket");
+    let large =
+        Limit::bucket("large", 1_000_000_000_000).drip_rate(Duration::from_millis(1)).build().expect("a bucket");
+    let limiter = Limiter::new(Memory::new());
+    let of = |limits: &[Limit]| RateLimitLayer::new(limiter.clone(), limits.to_vec());
+    let quota = |request: Request| async move {
+        request.extensions().get::<LimitInfo>().map_or_else(String::new, |info| info.quota.to_string())
+    };
+    let routes = Router::new().route("/", get(quota));
+    let apps = [
+        (routes.clone().layer((of(&[bucket(2)]).peer(peer), of(&[bucket(3)]).peer(peer))), "3"),
+        // Without an address, and with a candidate that no factor like this fits.
+        (routes.clone().layer(of(&[bucket(4)]).shadow(true)), ""),
+        (routes.clone().layer(of(&[])), ""),
+        (routes.layer(of(&[bucket(5)]).candidate([large]).factor(|_| 1e-4).peer(peer)), "50000"),
+    ];
+    runtime().block_on(async {
+        for (app, quota) in apps {
+            let answer = ask(serve(app).await, "/", &Value::Null).await;
+            assert_eq!((answer.status, answer.body.as_str()), (200, quota));
+        }
+    });
+}
+
+#[test]
 fn what_is_the_programs_mistake_is_an_error_of_the_server() {
     let limiter = Limiter::new(Memory::new());
     let limit = Limit::bucket("api", 3).build().expect("a bucket");

@@ -7,6 +7,7 @@
 import axios, { type AxiosAdapter, type AxiosError, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios'
 import { exchanged, isInMemory, Outgoing, type OutgoingOptions } from './client/outgoing.js'
 import { wrongType } from './errors.js'
+import { untilEnded } from './http/body.js'
 
 export type { OutgoingLimit, OutgoingOptions, OutgoingRequest } from './client/outgoing.js'
 export { BlockedError } from './limiter/blocked-error.js'
@@ -60,18 +61,21 @@ export function rateLimit<Instance extends AxiosLike>(instance: Instance, option
     const adapter = axios.getAdapter(below, config)
     const { response, error } = await exchanged<Outcome>(outgoing, {
       request: { url: urlOf(instance, config), method: (config.method ?? 'get').toUpperCase() },
-      signal: config.signal instanceof AbortSignal ? config.signal : undefined,
+      signal: signalOf(config),
       replayable: isInMemory(config.data),
       send: () => adapter(config).then((response) => ({ response }), outcomeOf),
       status: ({ response }) => response.status,
       headers: ({ response }) => linesOf(response),
       ending(outcome, release) {
-        const { data } = outcome.response
-        if (config.responseType === 'stream' && typeof data?.once === 'function') data.once('close', release)
+        const { response } = outcome
+        const { data } = response
+        // Of axios's adapter over fetch.
+        if (data instanceof ReadableStream) response.data = untilEnded(data, release)
+        else if (config.responseType === 'stream' && typeof data?.once === 'function') data.once('close', release)
         else release()
         return outcome
       },
-      discard: ({ response }) => response.data?.destroy?.(),
+      discard: ({ response: { data } }) => (data instanceof ReadableStream ? data.cancel() : data?.destroy?.()),
     })
     if (error !== undefined) throw error
     return response
@@ -89,6 +93,12 @@ interface Outcome {
 function outcomeOf(error: AxiosError): Outcome {
   if (error.response === undefined) throw error
   return { response: error.response, error }
+}
+
+/** The signal by which a caller gives up, or the token of earlier versions. */
+function signalOf({ signal, cancelToken }: InternalAxiosRequestConfig): AbortSignal | undefined {
+  if (signal instanceof AbortSignal) return signal
+  return (cancelToken as { toAbortSignal?(): AbortSignal } | undefined)?.toAbortSignal?.()
 }
 
 function urlOf(instance: AxiosLike, config: InternalAxiosRequestConfig): URL {

@@ -47,7 +47,8 @@ export function rateLimit(options: FetchOptions): typeof fetch {
   const given = options.fetch
   if (given !== undefined && typeof given !== 'function') throw wrongType('', 'fetch', 'must be a function', given)
   return async (input, init) => {
-    const request = input instanceof Request ? input : undefined
+    // That of another fetch is of another class.
+    const request = typeof input === 'object' && 'url' in input ? input : undefined
     const url = new URL(request?.url ?? String(input))
     const method = (init?.method ?? request?.method ?? 'GET').toUpperCase()
     return exchanged<Response>(outgoing, {
@@ -69,11 +70,20 @@ function isReplayable(body: unknown): boolean {
 
 /** The same response, which calls `release` when its body has been read, or given up. */
 function ending(response: Response, release: () => void): Response {
-  if (response.body === null) {
+  if (response.body === null || !canBeMade(response)) {
     release()
     return response
   }
   const { url, redirected, type } = response
   const same = { url: { value: url }, redirected: { value: redirected }, type: { value: type } }
   return Object.defineProperties(new Response(untilEnded(response.body, release), response), same)
+}
+
+/** True for a status and a reason that a program may give a response; a server may send others. */
+function canBeMade({ status, statusText }: Response): boolean {
+  try {
+    return new Response(null, { status, statusText }).ok || true
+  } catch {
+    return false
+  }
 }

@@ -75,7 +75,7 @@ class Call implements Handler {
     handler: Handler,
   ) {
     this.#below = new DecoratorHandler(handler) as unknown as Below
-    this.#url = new URL(options.path, options.origin)
+    this.#url = outgoing.urlOf(options.origin, options.path)
     const { signal } = options as { signal?: unknown }
     this.#signal = signal instanceof AbortSignal ? signal : undefined
   }
@@ -103,6 +103,9 @@ class Call implements Handler {
   }
 
   onRequestUpgrade(...given: Parameters<Below['onRequestUpgrade']>): void {
+    const turn = this.#turn as Turn
+    // From here on nothing is heard of it but by its socket.
+    given[3].once('close', () => void this.outgoing.release(turn))
     this.#below.onRequestUpgrade(...given)
   }
 

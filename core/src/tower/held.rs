@@ -89,6 +89,20 @@ impl<B> ResponseBody<B> {
     }
 }
 
+/// The body of a refusal by a layer around this one.
+impl<B: From<String>> From<String> for ResponseBody<B> {
+    fn from(text: String) -> Self {
+        Self::new(B::from(text), None)
+    }
+}
+
+/// The body of a response that another layer makes without one.
+impl<B: Default> Default for ResponseBody<B> {
+    fn default() -> Self {
+        Self::new(B::default(), None)
+    }
+}
+
 impl<B: Body + Unpin> Body for ResponseBody<B> {
     type Data = B::Data;
     type Error = B::Error;

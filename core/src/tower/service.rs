@@ -76,14 +76,16 @@ where
                 Ok(Some(decision)) => decision,
             };
             let Decision { info, answers, charge } = decision;
-            if info.blocked {
+            if info.as_ref().is_some_and(|info| info.blocked) {
                 charge.end();
                 let refusal = options.gate.refusal(&answers.policies(), &accepted(&parts), None);
                 let mut response = respond(refused(refusal));
                 response.extensions_mut().insert(answers);
                 return Ok(response);
             }
-            parts.extensions.insert(info);
+            if let Some(info) = info {
+                parts.extensions.insert(info);
+            }
             let charge = charge.hold();
             if let Charge::Held(hold) = &charge {
                 let held = Held::with(parts.extensions.get(), hold);
@@ -113,8 +115,8 @@ enum Denied {
 
 /// A request that was decided.
 struct Decision {
-    /// The result of what is enforced.
-    info: LimitInfo,
+    /// The result of what is enforced, if anything is.
+    info: Option<LimitInfo>,
     answers: Answers,
     charge: Charge,
 }
@@ -170,15 +172,23 @@ impl Options {
             None => None,
         };
         let limits = chosen.as_deref().unwrap_or(&self.limits);
+        let watched = self.watched.as_ref().filter(|_| chosen.is_none()).map(|watched| (watched, watched.current()));
+        if limits.is_empty() && watched.is_none() && self.candidates.is_empty() {
+            return Ok(None);
+        }
         let key = self.key.as_ref().and_then(|key| key(parts)).filter(|key| !key.is_empty());
         let actor = match &key {
             Some(key) => key_of(key).into_owned(),
-            None => self.client(parts)?,
+            None => match self.client(parts) {
+                Ok(actor) => actor,
+                // What is only tried fails no request.
+                Err(_) if self.is_shadow => return Ok(None),
+                Err(denied) => return Err(denied),
+            },
         };
         let cost = self.cost.as_ref().map_or(1, |cost| cost(parts));
         let factor = self.factor.as_ref().map_or(1.0, |factor| factor(parts));
         let role = if self.is_shadow { Role::Shadow } else { Role::Enforced };
-        let watched = self.watched.as_ref().filter(|_| chosen.is_none()).map(|watched| (watched, watched.current()));
         let enforced: Vec<_> = match &watched {
             Some((watched, current)) => watched.checks(current, &actor),
             None => limits.iter().map(|limit| Check::new(limit, &actor)).collect(),
@@ -194,9 +204,14 @@ impl Options {
         }
         let plan = Plan::new(&asked);
         let checks = plan.checks(&asked);
-        let whole = match self.limiter.decide(&checks, Call::Limit).await {
+        let decided = if checks.iter().any(Check::holds) {
+            // What a client takes that goes away meanwhile is given back.
+            self.limiter.start_acquire(&checks, Duration::ZERO).at_once().finish().await
+        } else {
+            self.limiter.decide(&checks, Call::Limit).await
+        };
+        let whole = match decided {
             Ok(info) => info,
-            // What is only tried fails no request.
             Err(_) if !plan.enforces() => return Ok(None),
             Err(error) => return Err(self.denied(&error, parts)),
         };
@@ -205,7 +220,7 @@ impl Options {
             plan.trials(denied).iter().for_each(|trial| tell(trial));
         }
         let receipt = self.limiter.receipt(&checks, Call::Limit, &whole);
-        let info = plan.answer(&whole, 0).unwrap_or_default();
+        let info = plan.answer(&whole, 0);
         let charge = match plan.lease(whole.blocked, denied) {
             Some(lease) => Charge::Holding(receipt, plan, lease),
             None => Charge::Spent(receipt, plan),

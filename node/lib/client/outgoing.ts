@@ -109,6 +109,16 @@ export class Outgoing {
     this.#stopping = [STOP, ...this.#engine.observed().map((index) => this.#limits[index] as Limit)]
   }
 
+  /** The URL of a path, which may begin with two slashes. A pool of one host's connections does not say its origin. */
+  urlOf(origin: string | URL | null | undefined, path: string): URL {
+    if (origin !== undefined && origin !== null) {
+      const base = new URL(origin)
+      return path.startsWith('/') ? new URL(base.origin + path) : new URL(path, base)
+    }
+    if (this.#key === undefined) throw wrongType('', 'key', NO_ORIGIN, undefined)
+    return new URL(`http://origin.invalid${path}`)
+  }
+
   /**
    * Waits until a request may be sent. A turn that comes while the server has stopped all callers is given back, and
    * asked for anew.
@@ -197,6 +207,8 @@ export class Outgoing {
   }
 }
 
+const NO_ORIGIN = 'must be given: a pool of connections does not say its host'
+
 /** A failure takes no response away; that of a store is reported by its limiter's events. */
 function quietly(call: Promise<unknown>): Promise<unknown> {
   return call.catch(() => {})
@@ -267,8 +279,10 @@ const NEVER_SENT = new Set([
 
 /** True for an error from before anything was sent, which `fetch` and axios have as a cause. */
 export function neverSent(error: unknown): boolean {
-  const { code, cause, errors } = (error ?? {}) as { code?: unknown; cause?: unknown; errors?: unknown }
+  const { code, syscall, cause, errors } = (error ?? {}) as Record<string, unknown>
   if (typeof code === 'string' && NEVER_SENT.has(code)) return true
+  // A connection that timed out, and no answer.
+  if (code === 'ETIMEDOUT' && syscall === 'connect') return true
   // One for each address of the host.
   if (Array.isArray(errors) && errors.length > 0) return errors.every(neverSent)
   return cause !== undefined && cause !== error && neverSent(cause)

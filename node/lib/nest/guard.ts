@@ -72,7 +72,7 @@ export class TidegateGuard implements CanActivate {
     const isHttp = kind === 'http' && raw !== undefined
     // A request of Express finds its answer by its prototype, where it is not another one than the response's.
     const hasAnswer = isHttp && this.#rooms.getRequest === undefined && settingsOf(request) !== undefined
-    if (!hasAnswer) request.rateLimit = info
+    if (!hasAnswer && Object(request) === request) request.rateLimit = info
     if (isHttp && !info.blocked) {
       const decision = shelf.admit(raw, room, info, request, response)
       if (raw !== response) placeOn(response as unknown as FastifyReply, decision)

@@ -236,8 +236,11 @@ fn lease_of(check: &Check<'_>) -> Option<Duration> {
 
 /// A check that would be an error, and so one of all others that are decided with it.
 fn never_fits(check: &Check<'_>) -> bool {
-    let rules = check.limit.rules(check.factor);
-    rules.is_ok_and(|rules| rules.iter().any(|rule| check.cost > rule.largest_cost()))
+    match check.limit.rules(check.factor) {
+        Ok(rules) => rules.iter().any(|rule| check.cost > rule.largest_cost()),
+        // A factor that is none is an error for all of them.
+        Err(_) => check.factor.is_finite() && check.factor >= 0.0,
+    }
 }
 
 #[cfg(test)]
