@@ -81,3 +81,57 @@ async fn one_that_is_cancelled_at_any_stage_takes_no_place() {
         tokio::time::timeout(PATIENCE, released).await.expect("nothing stays held");
     }
 }
+
+#[cfg(feature = "tower")]
+mod of_requests {
+    use std::convert::Infallible;
+    use std::future::{Ready, ready};
+    use std::task::{Context, Poll};
+
+    use axum::http::{Request, Response};
+    use tidegate::tower::RateLimitLayer;
+    use tower_layer::Layer as _;
+    use tower_service::Service;
+
+    use super::*;
+    use crate::servers::proxy::Proxy;
+
+    #[derive(Clone)]
+    struct Answers;
+
+    impl Service<Request<()>> for Answers {
+        type Response = Response<String>;
+        type Error = Infallible;
+        type Future = Ready<Result<Response<String>, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Request<()>) -> Self::Future {
+            ready(Ok(Response::new(String::new())))
+        }
+    }
+
+    #[tokio::test]
+    async fn one_whose_client_goes_away_at_any_stage_takes_no_place() {
+        let server = Server::start();
+        let link = Proxy::to(server.port);
+        link.delay(Duration::from_millis(20));
+        let store = Redis::builder(&link.url()).on_error(OnError::Raise).timeout(5 * SECOND).build().expect("a store");
+        let (limiter, limit) = (Limiter::new(store), exports(60 * SECOND));
+        limiter.ping().await.expect("a server");
+        let layer = RateLimitLayer::new(limiter.clone(), [limit.clone()]).key(|_| Some("ada".to_owned()));
+        let mut service = layer.layer(Answers);
+        for pause in [0_u64, 5, 10, 30, 60] {
+            let asked = service.call(Request::new(()));
+            drop(tokio::time::timeout(Duration::from_millis(pause), asked).await);
+            let released = async {
+                while free(&limiter, &limit).await == 0 {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            tokio::time::timeout(PATIENCE, released).await.expect("nothing stays held");
+        }
+    }
+}
