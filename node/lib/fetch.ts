@@ -82,7 +82,7 @@ function ending(response: Response, release: () => void): Response {
 /** True for a status and a reason that a program may give a response; a server may send others. */
 function canBeMade({ status, statusText }: Response): boolean {
   try {
-    return new Response(null, { status, statusText }).ok || true
+    return Boolean(new Response(null, { status, statusText }))
   } catch {
     return false
   }

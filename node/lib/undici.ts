@@ -14,8 +14,9 @@ export { BlockedError } from './limiter/blocked-error.js'
 /**
  * An interceptor that waits for the turn of each request: `new Agent().compose(rateLimit({ limits: '100/minute' }))`.
  *
- * A request whose turn does not come within `maxWaitMs` fails with a {@link BlockedError} and is not sent. Each redirect
- * is a request where the interceptor of redirects comes first.
+ * A `Pool` or a `Client` does not say its host, so there a `key` is needed. A request whose turn does not come within
+ * `maxWaitMs` fails with a {@link BlockedError} and is not sent. Each redirect is a request where the interceptor of
+ * redirects comes first.
  *
  * @throws {@link LimitError} for an unknown or invalid option.
  *

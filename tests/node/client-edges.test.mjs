@@ -1,0 +1,113 @@
+/* What clients meet that scenarios do not: pools of connections, odd responses, upgrades, tokens, and streams of the web. */
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { after, before, test } from 'node:test'
+import axios from 'axios'
+import { concurrency, Limiter, parseLimit } from 'tidegate'
+import * as forAxios from 'tidegate/axios'
+import * as forFetch from 'tidegate/fetch'
+import * as forUndici from 'tidegate/undici'
+import { Agent, Pool, request, Request as UndiciRequest, fetch as undiciFetch, upgrade } from 'undici'
+import { eventually } from './server.mjs'
+
+const parallel = concurrency({ key: 'parallel', max: 1, lease: 60_000 })
+const free = (limiter) => limiter.peekSync(parallel, '127.0.0.1').remaining
+let origin
+let slow
+
+const server = createServer(async ({ url }, response) => {
+  if (url === '/odd') response.statusCode = 999
+  response.write('h')
+  if (url === '/slow') await slow
+  response.end('i')
+})
+server.on('upgrade', (_request, socket) => {
+  socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n')
+  socket.on('data', () => socket.end())
+})
+
+before(async () => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  origin = `http://127.0.0.1:${server.address().port}`
+})
+
+after(() => {
+  server.close()
+  server.closeAllConnections()
+})
+
+test('undici: a pool does not say its host, so it needs a key, and a path may begin with two slashes', async () => {
+  const seen = []
+  const key = ({ url }) => {
+    seen.push(`${url.hostname}${url.pathname}`)
+    return 'api'
+  }
+  const pool = (options) => new Pool(origin).compose(forUndici.rateLimit({ limits: '9/hour', ...options }))
+  await assert.rejects(pool({}).request({ path: '/', method: 'GET' }), { code: 'ERR_LIMIT', field: 'key' })
+  assert.equal((await pool({ key }).request({ path: '/x', method: 'GET' })).statusCode, 200)
+  const dispatcher = new Agent().compose(forUndici.rateLimit({ limits: '9/hour', key }))
+  assert.equal((await request(`${origin}//v1/x`, { dispatcher })).statusCode, 200)
+  assert.deepEqual(seen, ['origin.invalid/x', '127.0.0.1//v1/x'])
+})
+
+test('undici: an upgrade holds its unit until its socket is closed', async () => {
+  const limiter = new Limiter()
+  const dispatcher = new Agent().compose(forUndici.rateLimit({ limits: parallel, limiter, maxWaitMs: 0 }))
+  const { socket } = await upgrade(origin, { dispatcher, protocol: 'x' })
+  socket.resume()
+  assert.equal(free(limiter), 0)
+  socket.write('bye')
+  await eventually(
+    () => free(limiter),
+    (left) => left === 1,
+  )
+})
+
+test('fetch: a response that no program could make releases its unit, and another fetch has requests of its own', async () => {
+  const limiter = new Limiter()
+  const fetch = forFetch.rateLimit({ limits: parallel, limiter, maxWaitMs: 0, fetch: undiciFetch })
+  for (let call = 0; call < 2; call++) {
+    const response = await fetch(new UndiciRequest(`${origin}/odd`))
+    assert.deepEqual([response.status, await response.text()], [999, 'hi'])
+  }
+  assert.equal(free(limiter), 1)
+})
+
+test('axios: a stream of the web holds its unit, and a token ends a wait', async () => {
+  const limiter = new Limiter()
+  const api = forAxios.rateLimit(axios.create({ adapter: 'fetch', baseURL: origin, responseType: 'stream' }), {
+    limits: parallel,
+    limiter,
+  })
+  let finish
+  slow = new Promise((resolve) => {
+    finish = resolve
+  })
+  const { data } = await api.get('/slow')
+  assert.equal(free(limiter), 0)
+  const { token, cancel } = axios.CancelToken.source()
+  const waiting = api.get('/', { cancelToken: token })
+  setTimeout(cancel, 20, 'given up')
+  await assert.rejects(waiting)
+  assert.equal(free(limiter), 0)
+  finish()
+  assert.equal(await new Response(data).text(), 'hi')
+  assert.equal(free(limiter), 1)
+})
+
+test('a connection that timed out was never sent', async () => {
+  const limiter = new Limiter()
+  const timedOut = Object.assign(new Error('connect'), { code: 'ETIMEDOUT', syscall: 'connect' })
+  const unread = Object.assign(new Error('read'), { code: 'ETIMEDOUT', syscall: 'read' })
+  const left = async (error) => {
+    const fetch = async () => {
+      throw new TypeError('fetch failed', { cause: new AggregateError([error]) })
+    }
+    await assert.rejects(forFetch.rateLimit({ limits: '9/hour', limiter, fetch })(origin))
+    return limiter.peekSync(parseLimit('outgoing', '9/hour'), '127.0.0.1').remaining
+  }
+  assert.deepEqual([await left(timedOut), await left(unread)], [9, 8])
+})
