@@ -12,7 +12,7 @@ from ._errors import LimitError
 from ._hold import AsyncHeld, BlockedError
 from ._tidegate import Held, LimitInfo
 from ._types import Check
-from ._web.store import LimiterLike, store_of
+from ._web.store import LimiterLike, Store, store_of
 
 __all__ = ["limit_tool"]
 
@@ -65,26 +65,29 @@ def limit_tool(
 
             @functools.wraps(tool)
             async def call_async(*args: Any, **kwargs: Any) -> Any:
-                info = await store.aio.limit_all(list(checks(*args, **kwargs)))
+                limiter = (Store.stand_in or store).aio
+                answer = limiter.limit_all(list(checks(*args, **kwargs)))
+                info = answer if isinstance(answer, LimitInfo) else await answer
                 if info.blocked:
                     return deny(info)
                 if info._lease is None:
                     return await tool(*args, **kwargs)
                 async with AsyncExitStack() as stack:
-                    stack.push_async_exit(AsyncHeld._of(store.aio, info))
+                    stack.push_async_exit(AsyncHeld._of(limiter, info))
                     return await tool(*args, **kwargs)
 
             return call_async  # type: ignore[return-value]
 
         @functools.wraps(tool)
         def call(*args: Any, **kwargs: Any) -> Any:
-            info = store.sync.limit_all(list(checks(*args, **kwargs)))
+            limiter = store.limiter(False)
+            info = limiter.limit_all(list(checks(*args, **kwargs)))
             if info.blocked:
                 return deny(info)
             if info._lease is None:
                 return tool(*args, **kwargs)
             with ExitStack() as stack:
-                stack.push(Held._of(store.sync, info))
+                stack.push(Held._of(limiter, info))
                 return tool(*args, **kwargs)
 
         return call  # type: ignore[return-value]

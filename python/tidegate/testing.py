@@ -77,8 +77,9 @@ def _micros(field: str, given: float | datetime | timedelta) -> int:
 def use_limiter(limiter: Limiter | AsyncLimiter) -> Iterator[None]:
     """Replace the limiter of every application in this process by this one, until the block ends.
 
-    It is for tests of applications that limit requests with a module for their framework, such as
-    ``tidegate.fastapi``. Usually the limiter is one in memory with a ``Clock``; its ``clear`` removes all entries.
+    It is for tests of applications that limit requests with a module for their framework or their HTTP client, such as
+    ``tidegate.fastapi`` and ``tidegate.httpx``, or tools with ``limit_tool``. Usually the limiter is one in memory with
+    a ``Clock``; its ``clear`` removes all entries.
 
     >>> from tidegate import Limiter
     >>> from tidegate.testing import Clock, use_limiter
@@ -96,7 +97,8 @@ def use_limiter(limiter: Limiter | AsyncLimiter) -> Iterator[None]:
 def limits_off() -> Iterator[None]:
     """Switch off the limits of every application in this process, until the block ends.
 
-    Responses then have no rate-limit headers.
+    Responses then have no rate-limit headers, HTTP clients send at once, and functions with ``limit_tool`` run. Calls
+    of a limiter of your own, and tasks of Celery, are limited all the same.
 
     >>> from tidegate.testing import limits_off
     >>> with limits_off():

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
+import httpx
 import pytest
 
 import tidegate.aiohttp
 import tidegate.httpx
 import tidegate.requests
-from tidegate import LimitError
+from tidegate import Concurrency, Limiter, LimitError
 from tidegate._client.settings import Settings
+from tidegate.llm import limit_tool
+from tidegate.testing import limits_off
+
+PARALLEL = Concurrency("parallel", max=1, lease=60_000)
 
 
 @pytest.mark.parametrize(
@@ -53,3 +59,40 @@ def test_an_option_that_does_not_exist() -> None:
     for make in (tidegate.httpx.RateLimitTransport, tidegate.requests.RateLimitAdapter, tidegate.aiohttp.rate_limit):
         with pytest.raises(TypeError, match=rf"^{make.__name__}\(\) got an unexpected keyword argument 'retrys'$"):
             make("5/second", retrys=2)  # type: ignore[call-arg]
+
+
+def replies() -> httpx.MockTransport:
+    """A server that refuses each request once."""
+    statuses = iter([429, 200] * 3)
+    return httpx.MockTransport(lambda _: httpx.Response(next(statuses), headers={"Retry-After": "0"}))
+
+
+def test_limits_that_are_off_keep_no_call_from_being_sent() -> None:
+    options: Any = {"max_wait": 0, "retries": 1}
+    transport = tidegate.httpx.RateLimitTransport(["1/day", PARALLEL], transport=replies(), **options)
+    with httpx.Client(transport=transport) as client, limits_off():
+        assert [client.get("http://127.0.0.1").status_code for _ in range(3)] == [200] * 3
+
+    async def main() -> None:
+        transport = tidegate.httpx.AsyncRateLimitTransport(["1/day", PARALLEL], transport=replies(), **options)
+        async with httpx.AsyncClient(transport=transport) as client:
+            with limits_off():
+                assert [(await client.get("http://127.0.0.1")).status_code for _ in range(3)] == [200] * 3
+
+    asyncio.run(main())
+
+
+def test_limits_that_are_off_keep_no_tool_from_running() -> None:
+    limited = limit_tool(Limiter(), lambda: [(PARALLEL, "ada"), ({"key": "once", "type": "bucket", "size": 1}, "ada")])
+
+    @limited
+    def tool() -> int:
+        return 1
+
+    @limited
+    async def tool_async() -> int:
+        return 1
+
+    with limits_off():
+        assert [tool() for _ in range(3)] == [1] * 3
+        assert [asyncio.run(tool_async()) for _ in range(3)] == [1] * 3

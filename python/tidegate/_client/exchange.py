@@ -14,6 +14,7 @@ from .._aio import AsyncLimiter
 from .._errors import TidegateError
 from .._hold import AsyncHeld, BlockedError
 from .._tidegate import Held, LimitInfo
+from .._web.store import NO_LIMIT
 from .settings import STOP, Settings
 
 Step: TypeAlias = float | Callable[[Any], Any]
@@ -132,8 +133,10 @@ def _observe(
     return None if retry_in_ms is None else retry_in_ms / 1000
 
 
-def _held(info: LimitInfo, limiter: Any) -> Held | AsyncHeld:
+def _held(info: LimitInfo, limiter: Any) -> Held | AsyncHeld | None:
     """Holds the units of a turn, of limits of type concurrency, until the response has been read."""
+    if info is NO_LIMIT:
+        return None
     return AsyncHeld._of(limiter, info) if isinstance(limiter, AsyncLimiter) else Held._of(limiter, info)
 
 

@@ -92,10 +92,12 @@ def store_of(limiter: LimiterLike) -> Store:
 class _NoLimiter:
     """Limits nothing. What is there already is nothing to wait for."""
 
-    def limit(self, *_check: object) -> LimitInfo:
+    _clock = None
+
+    def limit(self, *_check: object, **_options: object) -> LimitInfo:
         return NO_LIMIT
 
-    limit_all = peek = limit
+    limit_all = peek = acquire = observe = refund = limit
 
     def settle(self, *_charge: object) -> None:
         pass
@@ -105,6 +107,7 @@ class _NoLimiter:
 def stand_in(limiter: Limiter | AsyncLimiter | None) -> Iterator[None]:
     """Puts a limiter in the place of all others in this process, or none; blocks may be nested."""
     none = SimpleNamespace(sync=_NoLimiter(), aio=_NoLimiter())
+    none.aio._limiter = none.sync
     before, Store.stand_in = Store.stand_in, none if limiter is None else Store(limiter)
     try:
         yield
