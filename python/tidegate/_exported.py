@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ._aio import AsyncLimiter
-from ._errors import refused
+from ._errors import ClosedError, refused
 from ._stats import Histogram, Metric
 from ._tidegate import Limiter
 
@@ -16,12 +16,13 @@ Limiters = Limiter | AsyncLimiter | Mapping[str, Limiter | AsyncLimiter]
 
 
 def metrics_of(limiters: Limiters) -> Iterator[Metric]:
-    """The metrics of all limiters; several have the label ``limiter`` in front of their own."""
+    """The metrics of all limiters that are open; several have the label ``limiter`` in front of their own."""
     if isinstance(limiters, Limiter | AsyncLimiter):
-        yield from limiters.metrics()
+        yield from _read(limiters)
         return
-    for metrics in zip(*(limiter.metrics() for limiter in limiters.values())):
-        named = list(zip(limiters, metrics))
+    read = {name: found for name, limiter in limiters.items() if (found := _read(limiter))}
+    for metrics in zip(*read.values()):
+        named = list(zip(read, metrics))
         yield metrics[0]._replace(
             labels=("limiter", *metrics[0].labels),
             samples=tuple(((name, *labels), value) for name, metric in named for labels, value in metric.samples),
@@ -31,6 +32,14 @@ def metrics_of(limiters: Limiters) -> Iterator[Metric]:
         )
 
 
+def _read(limiter: Limiter | AsyncLimiter) -> list[Metric]:
+    # An error would take the numbers of all others, and of the whole program, out of the export.
+    try:
+        return limiter.metrics()
+    except ClosedError:
+        return []
+
+
 def bounded(histogram: Histogram) -> list[tuple[str, int]]:
     """Its buckets by their bounds as text, also the one without a bound."""
     return [*((str(bound), count) for bound, count in histogram.buckets), ("+Inf", histogram.count)]
@@ -38,11 +47,10 @@ def bounded(histogram: Histogram) -> list[tuple[str, int]]:
 
 def checked(limiters: Limiters) -> Limiters:
     """A copy of them that nobody else changes, whose calls are counted by limit from now on."""
-    named = {} if isinstance(limiters, Limiter | AsyncLimiter) else limiters
+    named = {"": limiters} if isinstance(limiters, Limiter | AsyncLimiter) else limiters
     if not isinstance(named, Mapping) or not all(isinstance(one, Limiter | AsyncLimiter) for one in named.values()):
         problem = "must be a limiter, or limiters by name"
         raise refused("limiters", problem, limiters)
-    copy = dict(named) if named is limiters else limiters
-    for _ in metrics_of(copy):
-        pass
-    return copy
+    for one in named.values():
+        one.metrics()
+    return dict(named) if named is limiters else limiters

@@ -29,7 +29,8 @@ def instrument(limiters: Limiters, *, meter_provider: MeterProvider | None = Non
 
     Calls are counted by limit from now on, and the numbers are read when they are collected. With names,
     ``instrument({"api": api, "jobs": jobs})``, each number has the attribute ``limiter``. Without ``meter_provider``
-    it is the global one. Call it once for each provider: instruments cannot be removed.
+    it is the global one. Call it once for each provider: instruments cannot be removed. A limiter that is
+    closed is left out.
 
     >>> from tidegate import Limiter
     >>> from tidegate.opentelemetry import instrument
@@ -44,7 +45,11 @@ def instrument(limiters: Limiters, *, meter_provider: MeterProvider | None = Non
 
 
 def _reader(limiters: Limiters, place: int, part: int) -> Callable[[CallbackOptions], list[Observation]]:
-    return lambda _: list(_instruments(list(metrics_of(limiters))[place]))[part][2]
+    def read(_: CallbackOptions) -> list[Observation]:
+        metrics = list(metrics_of(limiters))
+        return list(_instruments(metrics[place]))[part][2] if metrics else []
+
+    return read
 
 
 def _instruments(metric: Metric) -> Iterator[tuple[str, str, list[Observation]]]:

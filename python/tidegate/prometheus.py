@@ -27,7 +27,7 @@ class Collector(Base):
 
     Calls are counted by limit from the time that it is made, and the numbers are read when they are collected. With
     names, ``Collector({"api": api, "jobs": jobs})``, each number has the label ``limiter``. One collector for each
-    registry: a second one would have the same metrics. Unregister it before a limiter is closed.
+    registry: a second one would have the same metrics. A limiter that is closed is left out.
 
     >>> from prometheus_client import CollectorRegistry
     >>> from tidegate import Limiter

@@ -237,6 +237,29 @@ def test_opentelemetry_has_the_same_numbers() -> None:
     assert by_limit(read) == expected
 
 
+@pytest.mark.parametrize("left", [["two"], []], ids=str)
+def test_a_limiter_that_is_closed_is_left_out(left: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    limiters = {"one": Limiter(), "two": Limiter()}
+    registry, reader = CollectorRegistry(), InMemoryMetricReader()
+    registry.register(Collector(limiters))
+    instrument(limiters, meter_provider=MeterProvider(metric_readers=[reader]))
+    # A second registry, as the metrics have the same names.
+    alone = CollectorRegistry()
+    alone.register(Collector(limiters["one"]))
+    for name, limiter in limiters.items():
+        limiter.limit(LOGIN, "ada")
+        if name not in left:
+            limiter.close()
+    assert scraped(alone) == {}
+    assert {dict(labels)["limiter"] for _, labels in scraped(registry)} == set(left)
+    data: Any = reader.get_metrics_data()
+    metrics = [metric for one in data.resource_metrics for metric in one.scope_metrics[0].metrics] if data else []
+    assert {point.attributes["limiter"] for metric in metrics for point in metric.data.data_points} == set(left)
+    assert not caplog.records
+    with pytest.raises(ClosedError):
+        Collector(limiters["one"])
+
+
 @pytest.mark.parametrize("limiters", [None, [], {"api": 3}, "memory://"])
 def test_what_is_no_limiter_is_refused(limiters: Any) -> None:
     for export in (Collector, instrument):
