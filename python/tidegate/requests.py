@@ -94,7 +94,11 @@ class _Call:
     def discard(self, response: requests.Response) -> Any:
         response.close()
 
-    def on_end(self, response: requests.Response, held: Any) -> Any:
+    def on_end(self, response: requests.Response, held: Any) -> None:
+        # A body without a connection is in memory already, as that of an adapter for tests: nobody may close it.
+        if getattr(response.raw, "connection", None) is None:
+            release(held)
+            return
         # The connection goes back when the body has been read, or is closed with the response.
         for of, name in ((response.raw, "release_conn"), (response.raw, "close"), (response, "close")):
             setattr(of, name, _with_release(getattr(of, name, None), held))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import doctest
+import io
 import json
 import random
 import threading
@@ -17,6 +18,8 @@ import aiohttp
 import httpx
 import pytest
 import requests
+from requests.adapters import HTTPAdapter
+from urllib3 import HTTPResponse
 
 import tidegate.aiohttp
 import tidegate.httpx
@@ -198,6 +201,7 @@ async def play(client: Any, case: Any, server: Server, clock: Clock, limiter: Li
 
 PARALLEL = Concurrency("parallel", max=1, lease=60_000)
 RATE = TokenBucket("rate", count=10, period=3_600_000)
+FIXED = type("Fixed", (), {"__slots__": (), "connection": 1})()
 
 
 def left(limiter: Limiter) -> tuple[int, int]:
@@ -269,6 +273,32 @@ def test_units_are_held_until_the_body_is_read_by_requests(server: Server) -> No
         assert left(limiter) == (1, 8)
         assert session.get(server.url, timeout=10).text == "hi"
     assert left(limiter) == (1, 7)
+
+
+class InMemory(HTTPAdapter):
+    def __init__(self, fields: Any) -> None:
+        self.fields = fields
+
+    def send(self, *_: Any, **__: Any) -> requests.Response:
+        vars(response := requests.Response()).update(status_code=200, **self.fields)
+        return response
+
+
+def test_units_of_a_response_without_a_connection_are_released_at_once() -> None:
+    for raw in (None, io.BytesIO(b"hi"), HTTPResponse(io.BytesIO(b"hi"), preload_content=False)):
+        limiter = Limiter()
+        adapter = tidegate.requests.RateLimitAdapter(PARALLEL, limiter=limiter, adapter=InMemory({"raw": raw}))
+        assert adapter.send(requests.Request("GET", "http://127.0.0.1").prepare()).content == (b"hi" if raw else None)
+        assert left(limiter)[0] == 1
+
+
+@pytest.mark.parametrize("fields", [{"headers": None}, {"raw": FIXED}])
+def test_units_of_a_response_that_cannot_be_read_are_released(fields: Any) -> None:
+    limiter = Limiter()
+    adapter = tidegate.requests.RateLimitAdapter(PARALLEL, limiter=limiter, adapter=InMemory(fields))
+    with pytest.raises(AttributeError):
+        adapter.send(requests.Request("GET", "http://127.0.0.1").prepare())
+    assert left(limiter)[0] == 1
 
 
 def test_units_are_held_until_the_body_is_read_by_aiohttp(server: Server) -> None:

@@ -71,14 +71,17 @@ def exchange(settings: Settings, call: Call, clock: Clock) -> Steps:
         except BaseException as error:
             yield from _quietly(partial(_end, call, info, held, error))
             raise
-        retry_in = yield from _observe(settings, call, response, actor, info, attempt, clock)
-        if retry_in is None:
-            if held is not None:
-                yield partial(_on_end, call, response, held)
-            return response
-        yield partial(_discard, call, response)
-        if held is not None:
+        try:
+            retry_in = yield from _observe(settings, call, response, actor, info, attempt, clock)
+            if retry_in is None:
+                if held is not None:
+                    yield partial(_on_end, call, response, held)
+                return response
+            yield partial(_discard, call, response)
+        except BaseException:
             yield from _quietly(partial(_release, held))
+            raise
+        yield from _quietly(partial(_release, held))
         yield retry_in
         attempt += 1
 
@@ -153,8 +156,8 @@ def _on_end(call: Call, response: Any, held: Held | AsyncHeld, _limiter: Any) ->
     return call.on_end(response, held)
 
 
-def _release(held: Held | AsyncHeld, _limiter: Any) -> Any:
-    return held.release()
+def _release(held: Held | AsyncHeld | None, _limiter: Any) -> Any:
+    return None if held is None else held.release()
 
 
 def _discard(call: Call, response: Any, _limiter: Any) -> Any:
