@@ -26,7 +26,7 @@ Choice: TypeAlias = Callable[[Any], Definitions]
 Limited: TypeAlias = Definition | Choice | Sequence[Definition | Choice]
 """The ``limit`` of a call."""
 
-Costs: TypeAlias = int | Sequence[int] | Mapping[str | int, int]
+Costs: TypeAlias = int | Sequence[int] | Mapping[str, int] | Mapping[int, int] | Mapping[str | int, int]
 """The actual cost of the only limit that holds nothing, of each check, or of some by their keys or positions."""
 
 _Limit: TypeAlias = Definition | Choice

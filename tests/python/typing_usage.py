@@ -15,6 +15,7 @@ from tidegate import (
     CallExplanation,
     Check,
     ClosedError,
+    Concurrency,
     Decay,
     Definition,
     Explanation,
@@ -57,6 +58,7 @@ DAILY = FixedWindow("daily", max=1000, period=timedelta(days=1), anchor="first-r
 NOTES = Legacy("notes/create", max=300, duration=3_600_000, min_interval=None, translation="exact")
 SMS = SlidingWindow("sms", max=5, period=timedelta(hours=1), resolution=600_000, count_blocked=True)
 WEB = SlidingCounter("web", max=100, period=60_000)
+JOBS = Concurrency("jobs", max=1, lease=60_000)
 OTP = SlidingLog("otp", max=5, period=60_000, min_interval=timedelta(seconds=1), count_blocked=False)
 SCORE = Decay("score", max=5, decay_factor=1.5, resolution=1000, count_blocked=True)
 MAILER = Smooth("mailer", rate=0.5, max_burst=1000, warmup=timedelta(seconds=3), cold_factor=3)
@@ -117,6 +119,12 @@ def calls(limiter: Limiter) -> LimitInfo:
     assert_type(limiter.refund(limiter.limit(LOGIN, "ada")), LimitInfo)
     assert_type(limiter.settle(limiter.limit(LOGIN, "ada"), 1, now=None), LimitInfo)
     assert_type(limiter.settle(limiter.limit_all([(LOGIN, "ada")]), [1]), LimitInfo)
+    by_key: dict[str, int] = {"login": 1}
+    by_place: dict[int, int] = {1: 1}
+    mixed: dict[str | int, int] = {"login": 1}
+    for costs in (by_key, by_place, mixed):
+        with limiter.hold([JOBS, LOGIN], "bob") as held:
+            held.settle(costs)
     assert_type(limiter.limit(by_plan, "ada", context="paid"), LimitInfo)
     assert_type(limiter.limit_all([(by_plan, "ada")], context="paid"), LimitInfo)
     assert_type(limiter.explain([LOGIN, by_plan], "ada", context="paid"), CallExplanation)
