@@ -12,12 +12,13 @@ import pytest
 import tidegate.aiohttp
 import tidegate.httpx
 import tidegate.requests
-from tidegate import Concurrency, Limiter, LimitError
+from tidegate import Concurrency, Limiter, LimitError, Limits
 from tidegate._client.settings import Settings
 from tidegate.llm import limit_tool
 from tidegate.testing import limits_off
 
 PARALLEL = Concurrency("parallel", max=1, lease=60_000)
+DOCUMENT = Limits.from_dict({"api": "5/second"})
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,13 @@ def test_options_that_are_refused(options: Any, problem: str) -> None:
         tidegate.httpx.RateLimitTransport("5/second", **options)
     assert problem in str(error.value)
     assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize("chosen", [DOCUMENT, [DOCUMENT], DOCUMENT.select("api")])
+def test_a_document_is_refused(chosen: Any) -> None:
+    with pytest.raises(LimitError, match="limits must be a limit, a text such as") as error:
+        tidegate.httpx.RateLimitTransport(chosen)
+    assert error.value.field == "limits"
 
 
 def test_one_method_may_be_given_as_text() -> None:

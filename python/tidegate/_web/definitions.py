@@ -99,7 +99,8 @@ Known: TypeAlias = Definitions | Documented
 def _listed(field: str, limits: Written | Sequence[Written]) -> Sequence[Written]:
     listed: Sequence[Any] = limits if isinstance(limits, Sequence) and not isinstance(limits, str | bytes) else [limits]
     for limit in listed:
-        if not isinstance(limit, str | Limit | Mapping):
+        # A document is a mapping too, but of names.
+        if not isinstance(limit, str | Limit | Mapping) or isinstance(limit, Limits):
             wanted = "a limit, a text such as '100/minute', a mapping in the wire form, or a list of them"
             raise refused(field, f"must be {wanted}", limit)
     return listed
