@@ -13,7 +13,10 @@ from .._web.store import MEMORY, LimiterLike, store_of
 
 
 class OutgoingOptions(TypedDict, total=False):
-    """The options that all HTTP clients have in common; ``None`` counts as not given."""
+    """The options that all HTTP clients have in common; ``None`` counts as not given.
+
+    As ``limiter`` it is an error, because it is nearly always a variable that is not set, and as ``cost`` too.
+    """
 
     limiter: LimiterLike
     """A ``Limiter``, an ``AsyncLimiter`` or the URL of a store; the memory of this process by default."""
