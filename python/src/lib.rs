@@ -14,6 +14,7 @@ mod check;
 mod command;
 mod document;
 mod errors;
+mod exit;
 mod explanation;
 mod http;
 mod hub;
@@ -51,6 +52,8 @@ mod _tidegate {
     use super::command::run;
     #[pymodule_export]
     use super::document::{Document, Watched, from_dict, json_schema, load, read};
+    #[pymodule_export]
+    use super::exit::exiting;
     #[pymodule_export]
     use super::explanation::Explanation;
     #[pymodule_export]
@@ -127,6 +130,7 @@ fn imported(py: pyo3::Python<'_>) -> pyo3::PyResult<()> {
 #[pyo3::pyfunction]
 #[pyo3(name = "_after_fork", signature = ())]
 fn after_fork() {
+    exit::after_fork();
     tidegate::remote::after_fork();
     log_queue::after_fork();
     aio::after_fork();

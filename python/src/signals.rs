@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
+use crate::exit;
 use crate::once::{Once, intern};
 
 thread_local! {
@@ -20,8 +21,9 @@ thread_local! {
 
 /// Does what may have to wait for a store, without the interpreter's lock.
 pub(crate) fn detached<T: Send>(py: Python<'_>, call: impl FnOnce() -> T + Send) -> T {
-    let before = HANDLES.replace(is_main_thread(py).unwrap_or(false));
-    let done = py.detach(call);
+    let is_main = is_main_thread(py).unwrap_or(false);
+    let before = HANDLES.replace(is_main);
+    let done = exit::detached(py, is_main, call);
     HANDLES.set(before);
     done
 }
@@ -42,7 +44,7 @@ pub(crate) fn raised() -> Option<PyErr> {
 }
 
 /// Asked each time: of a child that another thread forked off, that thread is the main one.
-fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+pub(crate) fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     static MAIN_THREAD: Once<Py<PyAny>> = Once::new();
     static GET_IDENT: Once<Py<PyAny>> = Once::new();
     let main_thread = MAIN_THREAD.import(py, "threading", "main_thread")?.call0()?;

@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
+use std::thread;
 use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::types::PyCFunction;
 use tidegate::acquire::{Acquire, Bell, Step};
 
 use crate::errors::call_error;
 use crate::request::Request;
-use crate::signals;
+use crate::{exit, signals};
 
 /// An ``acquire`` whose caller sleeps between its steps.
 #[pyclass(frozen, name = "_AcquireSteps", module = "tidegate._tidegate")]
@@ -77,32 +79,30 @@ impl AcquireSteps {
     }
 }
 
-/// The time between two looks at signals of a thread that sleeps without Python.
+/// The time between two looks at signals of the main thread.
 const SLICE: Duration = Duration::from_millis(50);
 
 /// The sleep of a thread between two steps.
 enum Sleeper<'py> {
-    /// Nothing ends it before its time.
+    /// By a library of greenlets, which has replaced Python's own sleep: nothing ends it before its time.
     Time(Bound<'py, PyAny>),
-    /// A release of units in memory ends it: by a lock of Python's, so that a library of greenlets may replace it. Whoever
-    /// releases them has the interpreter's lock.
+    /// By its locks: a release of units in memory ends it. Whoever releases them has the interpreter's lock.
     Lock(Bound<'py, PyAny>),
-    /// The same of a shared store, whose threads never wait for the interpreter's lock.
-    Bell(Bell),
+    /// By a thread of its own, which is or is not the main one. A bell ends it before its time.
+    Own(Option<Bell>, bool),
 }
 
 impl<'py> Sleeper<'py> {
     fn of(py: Python<'py>, bell: Option<Bell>, is_shared: bool) -> PyResult<Self> {
-        match bell {
-            None => Ok(Self::Time(py.import("time")?.getattr("sleep")?)),
-            Some(bell) if is_shared => Ok(Self::Bell(bell)),
-            Some(bell) => {
-                let lock = py.import("_thread")?.call_method0("allocate_lock")?;
-                lock.call_method0("acquire")?;
-                bell.on_ring(Waker::from(Arc::new(Ring(lock.getattr("release")?.unbind()))));
-                Ok(Self::Lock(lock.getattr("acquire")?))
-            }
+        let sleep = py.import("time")?.getattr("sleep")?;
+        if is_shared || sleep.is_exact_instance_of::<PyCFunction>() {
+            return Ok(Self::Own(bell, signals::is_main_thread(py)?));
         }
+        let Some(bell) = bell else { return Ok(Self::Time(sleep)) };
+        let lock = py.import("_thread")?.call_method0("allocate_lock")?;
+        lock.call_method0("acquire")?;
+        bell.on_ring(Waker::from(Arc::new(Ring(lock.getattr("release")?.unbind()))));
+        Ok(Self::Lock(lock.getattr("acquire")?))
     }
 
     fn sleep(&self, py: Python<'py>, seconds: f64) -> PyResult<()> {
@@ -111,12 +111,18 @@ impl<'py> Sleeper<'py> {
         match self {
             Self::Time(sleep) => sleep.call1((seconds,)).map(drop),
             Self::Lock(acquire) => acquire.call1((true, seconds.min(LONGEST))).map(drop),
-            Self::Bell(bell) => {
+            Self::Own(bell, is_main) => {
                 let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
                 let (mut left, mut rang) = (time, false);
                 while !rang && !left.is_zero() {
-                    let slice = left.min(SLICE);
-                    rang = py.detach(|| bell.wait(slice));
+                    let slice = if *is_main { left.min(SLICE) } else { left };
+                    rang = exit::detached(py, *is_main, || {
+                        if let Some(bell) = bell {
+                            return bell.wait(slice);
+                        }
+                        thread::sleep(slice);
+                        false
+                    });
                     py.check_signals()?;
                     left -= slice;
                 }

@@ -48,6 +48,7 @@ __all__ = [
     "_after_fork",
     "_command",
     "_end_log",
+    "_exiting",
     "_forget_mistakes",
     "_imported",
     "_info_from_pickle",
@@ -1513,6 +1514,9 @@ def _end_log() -> None:
 
 def _after_fork() -> None:
     """Drop what belongs to the threads and connections of the parent; the first call in a forked child."""
+
+def _exiting() -> None:
+    """Have threads that wait stay away from now on; at the end of the program."""
 
 def _imported() -> None:
     """Make now what the library of the bindings keeps in cells of its own; the end of the import."""

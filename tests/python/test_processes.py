@@ -152,3 +152,31 @@ def test_a_second_interpreter_is_refused(code: str, expected: list[str]) -> None
     words = "tidegate is loaded in another interpreter of this process, and works in one only: run each application in"
     said = ["refused" if line.startswith(words) else line for line in done.stdout.splitlines()]
     assert said == expected
+
+
+WAITS = {
+    "a turn": "limiter.acquire(TokenBucket('turn', count=1000, period=1000, burst=1), 'ada', max_wait=5)",
+    "room": "limiter.acquire(SlidingLog('room', max=1, period=1), 'ada', max_wait=5)",
+    "a place": "limiter.hold(Concurrency('place', max=1, lease=60_000), 'ada', max_wait=5).__enter__().release()",
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_program_ends_while_threads_of_it_wait(wait: str) -> None:
+    """Python ends a daemon thread where it asks for the interpreter's lock, by unwinding it."""
+    script = f"""
+        import threading, time
+        from tidegate import Concurrency, Limiter, SlidingLog, TokenBucket
+        limiter = Limiter()
+        def work():
+            while True:
+                {WAITS[wait]}
+        for _ in range(4):
+            threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.1)
+    """
+    for _ in range(4):
+        run = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, timeout=60, check=False
+        )
+        assert (run.returncode, run.stderr) == (0, b"")
