@@ -1516,7 +1516,7 @@ def _after_fork() -> None:
     """Drop what belongs to the threads and connections of the parent; the first call in a forked child."""
 
 def _exiting() -> None:
-    """Have threads that wait stay away from now on; at the end of the program."""
+    """Have threads that wait stay away from now on, and let in those that are coming; at the end of the program."""
 
 def _imported() -> None:
     """Make now what the library of the bindings keeps in cells of its own; the end of the import."""
