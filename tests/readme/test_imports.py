@@ -30,7 +30,7 @@ CORE = [
 ]
 
 PYTHON = [
-    {"once"},
+    {"exit", "once"},
     {"command", "explanation", "pydantic", "renewals", "signals", "socket_pair", "stats", "value"},
     {"errors", "queue"},
     {"args", "log_queue"},
