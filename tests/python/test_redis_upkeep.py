@@ -13,6 +13,7 @@ import pytest
 
 from calls import AnyLimiter, done
 from server import RedisServer
+from test_redis import wait_for
 from tidegate import AsyncLimiter, Bucket, Health, Limiter, LimitError, StoreError
 from tidegate._tidegate import _option_names
 from tidegate._types import LimiterOptions
@@ -112,6 +113,14 @@ def test_what_is_wrong_is_said(kind: type[AnyLimiter], caplog: pytest.LogCapture
     with RedisServer() as server:
         server.command("CONFIG", "SET", "requirepass", "S3cr3t")
         limiter = kind(server.url, **PATIENT)
+
+        def knows_why() -> bool:
+            with pytest.raises(StoreError) as caught:
+                done(limiter.ping())
+            return caught.value.cause is not None
+
+        # Its first connection is refused in the background, and a call may come between that and the reason.
+        wait_for(knows_why)
         for call in (limiter.ping, lambda: limiter.limit(LOGIN, "ada"), limiter.clear):
             with pytest.raises(StoreError) as caught:
                 done(call())
