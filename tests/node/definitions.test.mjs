@@ -96,7 +96,7 @@ test('a number is read to its last digit', () => {
 
 test('limits from an object', () => {
   const login = bucket({ key: 'auth', size: 10 })
-  const named = { api: '100/minute', login, door: { type: 'bucket', size: 5, dripRate: undefined }, none: undefined }
+  const named = { api: '100/minute', login, door: { type: 'bucket', size: 5, dripRate: undefined } }
   for (const limits of [Limits.fromObject(named), Limits.fromObject({ $schema: 'limits.json', limits: named })]) {
     assert.deepEqual([...limits.keys()], ['api', 'login', 'door'])
     assert.equal(limits.get('login').key, 'auth')
@@ -137,6 +137,24 @@ test('limits from an object', () => {
   for (const document of [undefined, null, 5, [], () => {}]) {
     assert.throws(() => Limits.fromObject(document), /must be a table of named limits/)
   }
+  // A variable that is not set is no decision to limit nothing.
+  const unset = { api: '1/s', login: undefined }
+  for (const [document, path] of [
+    [unset, 'login'],
+    [{ limits: unset }, 'limits.login'],
+    [{ limits: { overrides: undefined } }, 'limits.overrides'],
+    [{ limits: undefined }, 'limits'],
+  ]) {
+    assert.throws(
+      () => Limits.fromObject(document),
+      (error) => {
+        return (
+          error instanceof LimitsError && error.message === `limits: ${path}: must be text or a table, got undefined`
+        )
+      },
+    )
+  }
+  assert.equal(Limits.fromObject({ limits: { api: '1/s' }, overrides: undefined }).size, 1)
   const trap = {
     get login() {
       throw new Error('no')

@@ -42,10 +42,13 @@ function collect(entries: Entries, name: string, given: unknown, depth: number):
     for (const item of items) collect(entries, '', item, depth + 1)
   }
   if (!isTable || depth >= DEEPEST) return
+  const hasLimits = depth === 0 || (depth === 1 && name === 'limits')
   let count = 0
   for (const member of ownKeys(given, 'limits', '')) {
     const value = read(given, member, '')
-    if (value === undefined) continue
+    // A field that is undefined is not given. A limit that is undefined is a mistake, which the engine names.
+    const isLimit = hasLimits && !(depth === 0 && member === 'overrides')
+    if (value === undefined && !isLimit) continue
     collect(entries, member, value, depth + 1)
     count++
   }
