@@ -183,3 +183,11 @@ test('ws: behind a proxy and without the request, a message is an error and not 
     assert.deepEqual([event, data.message], ['exception', 'Internal server error'])
   }
 })
+
+test('ws: the request that an app gives may be a text, which can carry no answer', async () => {
+  const getRequest = (context) => context.switchToWs().getData()
+  const say = await clients.ws(await served(WsAdapter, { limits: '1/hour', getRequest, key: (text) => text }))
+  assert.deepEqual(await say('say', 'ada'), ['said', ['ada', null]])
+  assert.equal((await say('say', 'ada'))[1].code, 'RATE_LIMITED')
+  assert.deepEqual(await say('say', 'bob'), ['said', ['bob', null]])
+})
