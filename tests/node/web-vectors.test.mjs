@@ -18,8 +18,14 @@ test('actors', () => {
   }
   for (const [key, actor] of vectors.keys) assert.equal(keyOf(key), actor)
   for (const wrong of [undefined, null, 7, {}]) assert.throws(() => clientOf(wrong), { field: 'address' })
-  for (const ipv6Prefix of [1.5, Number.NaN, -64, 1e9]) {
-    assert.throws(() => clientOf('::1', { ipv6Prefix }), { field: 'ipv6Prefix' })
+  for (const [ipv6Prefix, value] of [
+    [1.5, '1.5'],
+    [Number.NaN, 'NaN'],
+    [-64, '-64'],
+    [1e9, '1000000000'],
+    ['64', '"64"'],
+  ]) {
+    assert.throws(() => clientOf('::1', { ipv6Prefix }), { field: 'ipv6Prefix', value })
   }
 })
 

@@ -37,6 +37,11 @@ def test_actors() -> None:
             assert client_of(address, ipv6_prefix=prefix) == actor
     for key, actor in VECTORS["keys"]:
         assert _key_of(key) == actor
+    wrong: Any
+    for wrong, value in ((1.5, "1.5"), (-64, "-64"), (300, "300"), ("64", '"64"'), (None, "None")):
+        with pytest.raises(LimitError) as caught:
+            client_of("::1", wrong)
+        assert (caught.value.field, caught.value.value) == ("ipv6_prefix", value)
 
 
 def test_an_address_of_the_standard_library_is_one() -> None:

@@ -237,6 +237,14 @@ pub fn style(field: &str, name: Value, draft: Option<Value>, reset: Option<Value
     crate::http::style_of(field, name, draft, reset)
 }
 
+/// [`client_of`](crate::http::client_of), with the prefix as a host language passes it.
+///
+/// # Errors
+/// As there, and when the prefix is no number.
+pub fn client_of(address: &str, ipv6_prefix: &Value) -> Result<String, LimitError> {
+    crate::http::client_of(address, crate::http::ipv6_prefix(ipv6_prefix)?)
+}
+
 /// The URL of the page of a code in the documentation.
 #[must_use]
 pub fn page_of(code: &str) -> String {

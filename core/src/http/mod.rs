@@ -28,7 +28,7 @@ pub use gate::{Body, Client, Gate, Warning};
 pub(crate) use mistakes::page_of;
 pub use mistakes::{ConfigurationError, Mistake, forget_mistakes};
 pub use options::GATE_OPTIONS;
-pub(crate) use options::style_of;
+pub(crate) use options::{ipv6_prefix, style_of};
 pub use proxies::TrustedProxies;
 pub use refusal::Refusal;
 pub use room::{

@@ -81,10 +81,7 @@ impl Given {
         match name {
             "trustedProxies" => self.proxy(value)?,
             "forwardedHeader" => return Ok(gate.forwarded_header(&text(name, value)?)),
-            "ipv6Prefix" => {
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within its bounds")]
-                return Ok(gate.ipv6_prefix(count(name, &value, 1.0, 128.0)? as u8));
-            }
+            "ipv6Prefix" => return Ok(gate.ipv6_prefix(ipv6_prefix(&value)?)),
             "headers" => self.style = Some(style(name, value)?),
             "draft" => self.draft = draft(value)?,
             "reset" => self.reset = reset(value)?,
@@ -126,6 +123,15 @@ impl Given {
             Some(_) => Err(LimitError::wrong_type("", NAME, "must be given once", "two values")),
         }
     }
+}
+
+/// The bits of an IPv6 address that make one client.
+///
+/// # Errors
+/// When it is no whole number from 1 to 128.
+pub(crate) fn ipv6_prefix(value: &Value) -> Result<u8, LimitError> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within its bounds")]
+    Ok(count("ipv6Prefix", value, 1.0, 128.0)? as u8)
 }
 
 /// The style of headers with this name, with the values of the options `draft` and `reset`; an error names it `field`.

@@ -26,7 +26,6 @@ export interface ClientOptions {
 export function clientOf(address: string, options: ClientOptions = {}): string {
   if (typeof address !== 'string') throw wrongType('', 'address', 'must be a string', address)
   const { ipv6Prefix = 64 } = knownOptions(options, ['ipv6Prefix'], 'clientOf', 'options')
-  if (typeof ipv6Prefix !== 'number') throw wrongType('', 'ipv6Prefix', 'must be a number', ipv6Prefix)
   return answered(native.clientOf(address, ipv6Prefix))
 }
 

@@ -318,7 +318,7 @@ interface Native {
   checkActor(actor: string): Failure | null
   servingThreads(): number
   hint(name: string, known: readonly string[]): string
-  clientOf(address: string, ipv6Prefix: number): string | Failure
+  clientOf(address: string, ipv6Prefix: unknown): string | Failure
   keyOf(key: string): string
   template(path: string, syntax: 'braces' | 'angles' | 'colons'): string | Failure
   routeName(methods: readonly string[], template: string): string

@@ -1,19 +1,21 @@
 //! The rules that all frameworks share: names translated, nothing decided.
 
-use napi::bindgen_prelude::Either;
+use napi::Result;
+use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
 use tidegate::LimitError;
+use tidegate::ffi;
 use tidegate::http::{self, RequestError, Syntax};
 
 use crate::errors::{Answered, Failure};
 use crate::numbers::whole;
+use crate::value::value;
 
 /// The actor that stands for a client's address.
 #[napi(catch_unwind)]
-pub(crate) fn client_of(address: String, ipv6_prefix: f64) -> Either<String, Failure> {
-    // A number that no prefix can be is refused as 0 is.
-    let prefix = if ipv6_prefix.fract() == 0.0 { u8::try_from(whole(ipv6_prefix)).unwrap_or(0) } else { 0 };
-    http::client_of(&address, prefix).map_or_else(|error| Either::B(*Box::<Failure>::from(error)), Either::A)
+pub(crate) fn client_of(address: String, ipv6_prefix: Unknown<'_>) -> Result<Either<String, Failure>> {
+    let found = ffi::client_of(&address, &value(&ipv6_prefix)?);
+    Ok(found.map_or_else(|error| Either::B(*Box::<Failure>::from(error)), Either::A))
 }
 
 /// The actor that stands for a key, which a client may have chosen.

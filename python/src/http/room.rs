@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
+use tidegate::ffi;
 use tidegate::http::{self, RequestError, Syntax};
 use tidegate::limits::Value;
 
@@ -24,12 +25,12 @@ use crate::value;
     text_signature = "(address, ipv6_prefix=64)"
 )]
 pub(crate) fn client_of(address: &Bound<'_, PyAny>, ipv6_prefix: Arg<'_, '_>) -> PyResult<String> {
-    let prefix = ipv6_prefix.count("ipv6_prefix", 64)?;
+    let prefix = ipv6_prefix.0.map_or(Ok(Value::Number(64.0)), |given| value::read(&given))?;
     let text = match value::read(address)? {
         Value::Other(_) if address.hasattr("max_prefixlen")? => address.str()?.to_cow()?.into_owned(),
         _ => args::text("address", address)?.into_owned(),
     };
-    http::client_of(&text, u8::try_from(prefix).unwrap_or(0)).map_err(limit_error)
+    ffi::client_of(&text, &prefix).map_err(limit_error)
 }
 
 /// The actor that stands for a key, which a client may have chosen.
