@@ -170,6 +170,7 @@ test('options that are refused', () => {
     [{ retrys: 2 }, 'retrys is not an option of a rate limit (did you mean retries?)'],
     [{ limits: [] }, 'limits must hold at least one limit'],
     [{ limits: undefined }, 'limits must be a limit, a text'],
+    [{ limits: [rate, { ...rate, count: 20 }] }, 'limit "rate": limits must not define one key in two ways, got token'],
   ]) {
     for (const make of [
       forFetch.rateLimit,

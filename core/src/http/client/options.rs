@@ -34,7 +34,8 @@ impl Outgoing {
     /// ```
     ///
     /// # Errors
-    /// When there is no limit, an option does not exist, or a value has the wrong type or is out of bounds.
+    /// When there is no limit, one key has two definitions, an option does not exist, or a value has the wrong type or is
+    /// out of bounds.
     pub fn from_fields(
         limits: impl IntoIterator<Item = Limit>,
         fields: impl IntoIterator<Item = (String, Value)>,
@@ -49,6 +50,13 @@ impl Outgoing {
         };
         if made.limits.is_empty() {
             return Err(LimitError::range("", "limits", "must hold at least one limit", "none"));
+        }
+        // Else no request could be decided.
+        for (at, limit) in made.limits.iter().enumerate() {
+            if made.limits.iter().take(at).any(|other| other.key() == limit.key() && other != limit) {
+                let given = limit.kind().type_name().unwrap_or("a legacy limit");
+                return Err(LimitError::range(limit.key(), "limits", "must not define one key in two ways", given));
+            }
         }
         for (name, value) in fields {
             if !OUTGOING_OPTIONS.contains(&plain(&name)) {
@@ -130,6 +138,17 @@ mod tests {
         assert_eq!(
             made("retriesMs", 2.0).expect_err("no such option"),
             "retriesMs is not an option here (did you mean retries?), got a value"
+        );
+    }
+
+    #[test]
+    fn one_key_has_one_definition() {
+        let api = |size| Limit::bucket("api", size).build().expect("a limit");
+        let made = |limits: [Limit; 2]| Outgoing::from_fields(limits, []).map_err(|error| error.to_string());
+        assert!(made([api(10), api(10)]).is_ok());
+        assert_eq!(
+            made([api(10), api(20)]).expect_err("two definitions"),
+            r#"limit "api": limits must not define one key in two ways, got bucket"#
         );
     }
 }
