@@ -37,6 +37,8 @@ export interface DeferOptions {
 export function deferBy(info: LimitInfo, { spreadMs = 0 }: DeferOptions = {}): number {
   if (!(info instanceof LimitInfo)) throw wrongType('', 'info', 'must be the answer of a limiter', info)
   if (typeof spreadMs !== 'number') throw wrongType('', 'spreadMs', 'must be a number', spreadMs)
-  if (!(spreadMs >= 0 && spreadMs < Infinity)) throw outOfRange('', 'spreadMs', 'must be at least 0', spreadMs)
+  if (!(spreadMs >= 0 && spreadMs < 3.2e12)) {
+    throw outOfRange('', 'spreadMs', 'must be at least 0 milliseconds and at most 100 years', spreadMs)
+  }
   return Math.max(1, info.resetMs + Math.floor(Math.random() * (spreadMs + 1)))
 }

@@ -166,7 +166,7 @@ test('options that are refused', () => {
     [{ backoffMs: NaN }, 'backoffMs must be at least 0 milliseconds, and at most 100 years, got NaN'],
     [{ maxWaitMs: Infinity }, 'maxWaitMs must be at least 0 milliseconds, and at most 100 years, got Infinity'],
     [{ maxWaitMs: 'soon' }, 'maxWaitMs must be a number, got "soon"'],
-    [{ key: 'host' }, 'key must be a function, got "host"'],
+    [{ key: 'host' }, 'key must be a function of a request, got "host"'],
     [{ retrys: 2 }, 'retrys is not an option of a rate limit (did you mean retries?)'],
     [{ limits: [] }, 'limits must hold at least one limit'],
     [{ limits: undefined }, 'limits must be a limit, a text'],

@@ -29,6 +29,8 @@ test('bad arguments name themselves', () => {
   for (const spreadMs of [-1, NaN, Infinity, '1', true, null]) {
     assert.throws(() => deferBy(info, { spreadMs }), { name: 'LimitError', field: 'spreadMs' })
   }
+  const message = 'spreadMs must be at least 0 milliseconds and at most 100 years, got inf'
+  assert.throws(() => deferBy(info, { spreadMs: Infinity }), { message })
   for (const given of [undefined, null, {}, 5]) {
     assert.throws(
       () => deferBy(given),

@@ -237,7 +237,7 @@ def test_what_cannot_be_held_is_refused_and_nothing_is_stored() -> None:
         limiter.hold([EXPORTS, ROWS], "ada", costs=[1, -1]).__enter__()
     with pytest.raises(LimitError, match="max_wait must be at least 0 seconds"):
         limiter.hold(EXPORTS, "ada", max_wait=-1).__enter__()
-    with pytest.raises(LimitError, match="info must be the answer of a call"):
+    with pytest.raises(LimitError, match="info must be the answer to a call"):
         limiter.release("info")  # type: ignore[arg-type]
     assert limiter.entries == 0
     with limiter.hold([EXPORTS, ROWS], "ada") as held:

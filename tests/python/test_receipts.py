@@ -154,7 +154,7 @@ def test_answers_that_are_not_receipts_of_this_limiter(limiter: AnyLimiter) -> N
         with pytest.raises(LimitError, match="info must be"):
             done(limiter.settle(other, 1))
     for nonsense in (None, "ada", LOGIN):
-        with pytest.raises(LimitError, match="info must be the answer of a call"):
+        with pytest.raises(LimitError, match="info must be the answer to a call"):
             done(limiter.settle(nonsense, 1))  # type: ignore[arg-type]
     with pytest.raises(LimitError, match="info must be given alone"):
         done(limiter.refund(info, "ada"))

@@ -87,7 +87,8 @@ export class Outgoing {
     }
     const options = knownOptions(given, [...OWN, ...ENGINE, ...more], 'a rate limit')
     const { key, cost = 1, name = 'outgoing', maxWaitMs } = options
-    if (key !== undefined && typeof key !== 'function') throw wrongType('', 'key', 'must be a function', key)
+    if (key !== undefined && typeof key !== 'function')
+      throw wrongType('', 'key', 'must be a function of a request', key)
     if (typeof name !== 'string') throw wrongType('', 'name', 'must be a string', name)
     this.#limiter = limiterOption(options.limiter)
     this.#limits = limitsOf(name, options.limits)

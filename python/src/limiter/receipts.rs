@@ -95,7 +95,7 @@ pub(super) fn of_call<'py>(py: Python<'py>, given: &Given<'_, 'py>) -> PyResult<
     let info = given.info.object(py);
     match info.cast::<LimitInfo>() {
         Ok(info) => Ok(info.clone()),
-        Err(_) => Err(wrong_type("", "info", "must be the answer of a call", value::describe(&info))),
+        Err(_) => Err(wrong_type("", "info", "must be the answer to a call", value::describe(&info))),
     }
 }
 
