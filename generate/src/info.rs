@@ -55,7 +55,8 @@ fn arguments() -> impl Iterator<Item = (&'static str, &'static str, &'static str
     let numbers = LimitInfo::FIELDS.iter().filter(|field| field.takes != Takes::Seconds);
     let numbers = numbers.map(|field| match field.name {
         name if is_flag(field) => (name, "bool", "False"),
-        "quota" => ("quota", "int", "1"),
+        // The largest number, but for what remains after a denial.
+        name @ ("remaining" | "quota") => (name, "int", "..."),
         name => (name, "int", "0"),
     });
     numbers.chain(BESIDE)

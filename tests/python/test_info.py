@@ -99,7 +99,8 @@ def test_an_answer_as_a_dict() -> None:
 
 def test_answers_can_be_made_for_tests() -> None:
     plain = LimitInfo()
-    assert (plain.allowed, plain.remaining, plain.reset_ms, plain.key, plain.binding) == (True, 0, 0, "", 0)
+    assert (plain.allowed, plain.remaining, plain.reset_ms, plain.key, plain.binding) == (True, 2**53 - 1, 0, "", 0)
+    assert (plain.quota, LimitInfo(blocked=True).remaining) == (2**53 - 1, 0)
     assert plain.actor == ""
     assert plain.checks == (plain,)
     made = LimitInfo(

@@ -107,21 +107,24 @@ impl LimitInfo {
         Bound::new(py, Self { info, limit, actor, several, receipt: None }).map(Some)
     }
 
-    /// An answer for tests, with the fields that they need.
+    /// An answer for tests, with the fields that they need. The others are as where nothing is limited, but nothing remains
+    /// after a denial.
     pub(super) fn of_fields(py: Python<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let left = fields.map_or_else(|| Ok(PyDict::new(py)), PyDictMethods::copy)?;
         let take = |name: &str| {
             let given = left.get_item(name)?;
             PyResult::Ok(if given.is_some() { left.del_item(name).map(|()| given)? } else { None })
         };
-        let mut numbers = [0; tidegate::LimitInfo::NUMBERS];
+        let mut numbers = tidegate::LimitInfo::unlimited().numbers();
         let mut index = 0;
         for InfoField { name, takes, .. } in tidegate::LimitInfo::FIELDS {
             match takes {
                 InfoTakes::Flag(bit) => numbers[0] |= bit * u64::from(Arg::of(take(name)?.as_ref()).flag(name)?),
                 InfoTakes::Number => {
                     index += 1;
-                    numbers[index] = Arg::of(take(name)?.as_ref()).count(name, u64::from(*name == "quota"))?;
+                    let is_used_up = *name == "remaining" && tidegate::LimitInfo::from_numbers(numbers).blocked;
+                    let default = if is_used_up { 0 } else { numbers[index] };
+                    numbers[index] = Arg::of(take(name)?.as_ref()).count(name, default)?;
                 }
                 InfoTakes::Seconds => {}
             }

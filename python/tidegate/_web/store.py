@@ -21,7 +21,7 @@ MEMORY = "memory://"
 OF_MIDDLEWARE: Any = type("OfMiddleware", (), {"__repr__": lambda _self: "of the middleware"})()
 """The limiter of a limit that names none: that of the middleware above it. ``None`` is a variable that is not set."""
 
-NO_LIMIT = LimitInfo(remaining=2**53 - 1, quota=2**53 - 1)
+NO_LIMIT = LimitInfo()
 """The engine's own answer where there is no limit."""
 
 # Keys whose definitions are compared; programs have few, unless functions make them of requests.
