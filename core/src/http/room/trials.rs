@@ -10,9 +10,10 @@ use super::plan::{Part, Plan, Role};
 pub struct Trial {
     /// The place that tries them.
     pub place: usize,
-    /// The keys of the limits under which it is counted: of a candidate those that it might replace.
+    /// The keys of the limits under which it is counted: of a candidate those that it might replace, which are in shadow
+    /// mode where its place enforces none; or its own, beside none at all.
     pub key: String,
-    /// Of a candidate: the limits that it might replace denied the request.
+    /// Of a candidate: the limits that it might replace denied the request, or would have in shadow mode.
     pub live: Option<bool>,
     /// The limits on trial would have denied it.
     pub denied: bool,
@@ -113,10 +114,12 @@ impl Plan {
         places.dedup();
         for place in places {
             let of_place = |role| of_role(role).filter(move |(_, part)| part.place == place);
-            let mut keys: Vec<&str> = of_place(Role::Enforced).map(|(index, _)| self.keys[index].as_str()).collect();
+            let replaced = [Role::Enforced, Role::Shadow].into_iter().find(|role| of_place(*role).next().is_some());
+            let named = of_place(replaced.unwrap_or(Role::Candidate));
+            let mut keys: Vec<&str> = named.map(|(index, _)| self.keys[index].as_str()).collect();
             keys.dedup();
             let key = keys.join(", ");
-            let live = of_place(Role::Enforced).any(|(_, part)| would_deny(part));
+            let live = replaced.is_some_and(|role| of_place(role).any(|(_, part)| would_deny(part)));
             let mut denying = of_place(Role::Candidate).filter(|(_, part)| would_deny(part)).peekable();
             let is_denied = denying.peek().is_some();
             let denied_by = denying.find_map(|(_, part)| part.at);
@@ -129,6 +132,26 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::Asked;
+    use crate::{Check, Limit};
+
+    #[test]
+    fn a_candidate_has_the_name_of_what_it_might_replace_also_in_shadow_mode_and_else_its_own() {
+        let [live, tried, candidate] =
+            ["live", "tried", "candidate"].map(|key| Limit::bucket(key, 9).build().expect("a bucket"));
+        let of = |limit, role| Asked::new(0, Check::new(limit, "ada")).role(role);
+        let candidate = of(&candidate, Role::Candidate);
+        let last = |asked: &[Asked<'_>], denied: usize| {
+            let trial = Plan::new(asked).trials(|at| at == denied).pop().expect("a trial");
+            (trial.key, trial.live, trial.denied)
+        };
+        let shadow = of(&tried, Role::Shadow);
+        let enforced = of(&live, Role::Enforced);
+        assert_eq!(last(&[shadow, enforced, candidate], 0), ("live".to_owned(), Some(false), false));
+        assert_eq!(last(&[shadow, candidate], 0), ("tried".to_owned(), Some(true), false));
+        assert_eq!(last(&[shadow, candidate], 1), ("tried".to_owned(), Some(false), true));
+        assert_eq!(last(&[candidate], 0), ("candidate".to_owned(), Some(false), true));
+    }
 
     fn trial(key: &str, live: Option<bool>, denied: bool) -> Trial {
         Trial { place: 0, key: key.to_owned(), live, denied, denied_by: None }
