@@ -47,6 +47,8 @@ mod top;
 mod tower;
 #[cfg(feature = "tower")]
 mod tower_held;
+#[cfg(feature = "tower")]
+mod tower_layers;
 mod traits;
 mod undo;
 mod vector_files;

@@ -118,6 +118,12 @@ impl Gate {
         self.proxies.is_none()
     }
 
+    /// True if responses have headers of limits.
+    #[cfg(feature = "tower")]
+    pub(crate) fn shows_limits(&self) -> bool {
+        self.style != Style::None
+    }
+
     /// The client of a request, by the address of its peer and all lines of the
     /// [forwarded header](super::GateBuilder::forwarded_header) in their order.
     ///

@@ -18,7 +18,8 @@ use crate::limiter::Limiter;
 /// gRPC, and never reaches the service.
 ///
 /// All limits of a layer are one decision: either each of them is charged, or none. Layers around each other decide one
-/// after the other, and the headers of a response are those of all of them. A handler finds the result as a
+/// after the other. The outermost one writes the headers of all of them in its style; those of a layer whose gate has the
+/// style [`None`](crate::headers::Style::None) are written by nobody. A handler finds the result as a
 /// [`LimitInfo`](crate::LimitInfo) among the extensions of its request.
 ///
 /// The actor is the address of the client, which the layer asks [`peer`](Self::peer) for, unless a

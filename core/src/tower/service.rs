@@ -67,7 +67,7 @@ where
                 response.map(|body| ResponseBody::new(R::from(body), None))
             };
             let decision = match options.decide(&parts).await {
-                Err(Denied::Refused(refusal)) => return Ok(respond(refused(refusal))),
+                Err(Denied::Refused(refusal)) => return Ok(respond(refused(refusal).0)),
                 Err(Denied::Failed(status)) => return Ok(respond(failed(status))),
                 Ok(None) => {
                     let response = inner.call(Request::from_parts(parts, body)).await?;
@@ -78,10 +78,7 @@ where
             let Decision { info, answers, charge } = decision;
             if info.as_ref().is_some_and(|info| info.blocked) {
                 charge.end();
-                let refusal = options.gate.refusal(&answers.policies(), &accepted(&parts), None);
-                let mut response = respond(refused(refusal));
-                response.extensions_mut().insert(answers);
-                return Ok(response);
+                return Ok(respond(answers.refuse(&options.gate, &accepted(&parts))));
             }
             if let Some(info) = info {
                 parts.extensions.insert(info);
