@@ -85,6 +85,27 @@ fn a_request_releases_when_its_response_or_its_future_is_dropped_and_when_its_se
 }
 
 #[test]
+fn a_request_releases_when_a_function_of_the_program_panics_and_pays_what_it_was_charged() {
+    let (limiter, limit) = (Limiter::new(Memory::new()), exports(Duration::from_secs(60)));
+    let paid = Limit::bucket("paid", 9).drip_rate(Duration::from_hours(1)).build().expect("a bucket");
+    let of = |limits: [Limit; 2]| RateLimitLayer::new(limiter.clone(), limits).key(|_| Some("ada".to_owned()));
+    let both = [limit.clone(), paid.clone()];
+    let tried = Limit::bucket("tried", 9).build().expect("a bucket");
+    let each = [
+        of(both.clone()).candidate([tried]).on_trial(|_| panic!("on purpose")),
+        of(both.clone()).charge_on(|_| panic!("on purpose")),
+        of(both).shadow(true).on_trial(|_| panic!("on purpose")),
+    ];
+    for (index, layer) in each.into_iter().enumerate() {
+        let mut service = layer.layer(Inner::Answers);
+        let asked = runtime().block_on(async { tokio::spawn(service.call(Request::new(()))).await });
+        assert!(asked.is_err_and(|error| error.is_panic()), "{index}");
+        assert_eq!(held(&limiter, &limit), 0, "{index}");
+        assert_eq!(limiter.peek_sync(&paid, "ada").expect("an answer").remaining, 8 - index as u64);
+    }
+}
+
+#[test]
 fn a_handler_whose_work_begins_with_its_response_keeps_what_all_layers_hold() {
     let (limiter, limit) = (Limiter::new(Memory::new()), exports(Duration::from_secs(60)));
     let other = Limit::concurrency("all", 1, Duration::from_secs(60)).build().expect("a limit");

@@ -77,13 +77,11 @@ where
             };
             let Decision { info, answers, charge } = decision;
             if info.as_ref().is_some_and(|info| info.blocked) {
-                charge.end();
                 return Ok(respond(answers.refuse(&options.gate, &accepted(&parts))));
             }
             if let Some(info) = info {
                 parts.extensions.insert(info);
             }
-            let charge = charge.hold();
             if let Charge::Held(hold) = &charge {
                 let held = Held::with(parts.extensions.get(), hold);
                 parts.extensions.insert(held);
@@ -118,42 +116,23 @@ struct Decision {
     charge: Charge,
 }
 
-/// The charge of a request, until it is settled.
+/// The charge of a request. Units that it holds are released when it is dropped.
+#[expect(clippy::large_enum_variant, reason = "most requests have the larger one")]
 enum Charge {
-    /// It holds units for as long as they have this lease.
-    Holding(Receipt, Plan, Duration),
-    /// They are held by this.
     Held(Arc<Hold>),
     Spent(Receipt, Plan),
 }
 
 impl Charge {
-    /// Holds what it took.
-    fn hold(self) -> Self {
-        match self {
-            Self::Holding(receipt, plan, lease) => Self::Held(Hold::begin(receipt, plan, lease)),
-            other => other,
-        }
-    }
-
     fn held(self) -> Option<Arc<Hold>> {
         if let Self::Held(hold) = self { Some(hold) } else { None }
-    }
-
-    /// Releases what a denied request took of limits that are decided beside the others.
-    fn end(self) {
-        if let Self::Holding(receipt, plan, _) = self {
-            receipt.settle_soon(&plan.costs(|_| Paid::AsAsked));
-        }
     }
 
     async fn give_back(&self) {
         match self {
             Self::Held(hold) => hold.give_back(),
             // A store that cannot has reported it: the response is not at fault.
-            Self::Holding(receipt, plan, _) | Self::Spent(receipt, plan) => {
-                drop(receipt.settle(&plan.costs(|_| Paid::Units(0))).await);
-            }
+            Self::Spent(receipt, plan) => drop(receipt.settle(&plan.costs(|_| Paid::Units(0))).await),
         }
     }
 }
@@ -213,15 +192,19 @@ impl Options {
             Err(error) => return Err(self.denied(&error, parts)),
         };
         let denied = |at| whole.checks().iter().any(|info| info.check_index() == at && info.blocked);
-        if let Some(tell) = &self.on_trial {
-            plan.trials(denied).iter().for_each(|trial| tell(trial));
-        }
+        let trials = self.on_trial.as_ref().map(|tell| (tell, plan.trials(denied)));
         let receipt = self.limiter.receipt(&checks, Call::Limit, &whole);
         let info = plan.answer(&whole, 0);
         let charge = match plan.lease(whole.blocked, denied) {
-            Some(lease) => Charge::Holding(receipt, plan, lease),
+            Some(lease) => Charge::Held(Hold::begin(receipt, plan, lease)),
             None => Charge::Spent(receipt, plan),
         };
+        // The program's function may panic, and what was taken is released then.
+        if let Some((tell, trials)) = trials {
+            for trial in &trials {
+                tell(trial);
+            }
+        }
         Ok(Some(Decision { answers: Answers::of(&whole, &checks), info, charge }))
     }
 
