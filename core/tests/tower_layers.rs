@@ -1,7 +1,8 @@
-//! Layers of tower around each other: the fields of one response.
+//! Layers of tower around each other: the fields of one response, and limits that several of them count.
 
 use std::fmt::Debug;
 use std::future::{Ready, ready};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,6 +13,9 @@ use tidegate::tower::RateLimitLayer;
 use tidegate::{Limit, Limiter, Memory};
 use tower_layer::Layer;
 use tower_service::Service;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 use crate::tower::runtime;
 
@@ -116,4 +120,66 @@ fn nobody_shows_the_limits_of_a_layer_that_shows_none() {
     assert_eq!(fields(&headers, SHOWN), ["5", "4", "", ""]);
     let (_, headers) = ask(&mut hidden("around").layer(shown("in", 5).layer(PLAIN)));
     assert_eq!(fields(&headers, SHOWN), ["5", "3", "", ""]);
+}
+
+/// The codes that are told, and what else is said.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl Visit for Told {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0.lock().expect("open").push(format!("{field}: {value:?}"));
+    }
+}
+
+impl Subscriber for Told {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn a_request_that_two_layers_count_for_one_limit_is_told_once() {
+    let (limiter, limit) = (Limiter::new(Memory::new()), hourly("twice", 10));
+    let of = |limiter: &Limiter| layer(limiter, limit.clone(), COMMON);
+    let told = Told::default();
+    let codes =
+        || told.0.lock().expect("open").iter().filter(|said| said.starts_with("code")).cloned().collect::<Vec<_>>();
+    tracing::subscriber::with_default(told.clone(), || {
+        // Of another client, of another store, of another namespace, without a charge, and in shadow mode.
+        for other in [
+            of(&limiter).key(|_| Some("bob".to_owned())),
+            of(&Limiter::new(Memory::new())),
+            of(&limiter.namespace("another")),
+            of(&limiter).cost(|_| 0),
+            of(&limiter).factor(|_| 0.0),
+            of(&limiter).shadow(true),
+        ] {
+            ask(&mut of(&limiter).layer(other.layer(PLAIN)));
+        }
+        assert_eq!(codes(), [""; 0]);
+        let between = layer(&limiter, hourly("between", 10), COMMON);
+        let mut service = of(&limiter).layer(between.layer(of(&limiter).layer(PLAIN)));
+        ask(&mut service);
+        assert_eq!(codes(), ["code: \"counted-twice\""]);
+        assert!(told.0.lock().expect("open").iter().any(|said| said.contains("(twice)")), "it names the limit");
+        ask(&mut service);
+    });
+    assert_eq!(codes().len(), 1);
 }

@@ -9,7 +9,7 @@ use crate::http::{Gate, Refusal};
 use crate::info::LimitInfo;
 
 /// The results that a response shows so far, and the fields that layers have written for them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Answers {
     /// Each with the key and the cost of its check.
     results: Vec<(String, LimitInfo, u64)>,

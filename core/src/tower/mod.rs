@@ -19,6 +19,7 @@
 //! ```
 
 mod answers;
+mod counted;
 mod grpc;
 mod held;
 mod layer;

@@ -12,13 +12,14 @@ use http::{Request, Response, StatusCode};
 use tower_service::Service;
 
 use super::answers::{Answers, failed, refused};
+use super::counted::Counted;
 use super::grpc;
 use super::held::{Held, Hold, ResponseBody};
 use super::options::{Options, Parts};
 use crate::Error;
 use crate::check::Check;
 use crate::decision::Call;
-use crate::http::{Asked, Paid, Plan, Refusal, RequestError, Role, Warning, key_of};
+use crate::http::{Asked, Mistake, Paid, Plan, Refusal, RequestError, Role, Warning, key_of};
 use crate::info::LimitInfo;
 use crate::receipt::Receipt;
 
@@ -75,12 +76,13 @@ where
                 }
                 Ok(Some(decision)) => decision,
             };
-            let Decision { info, answers, charge } = decision;
+            let Decision { info, answers, charge, counted } = decision;
             if info.as_ref().is_some_and(|info| info.blocked) {
                 return Ok(respond(answers.refuse(&options.gate, &accepted(&parts))));
             }
             if let Some(info) = info {
                 parts.extensions.insert(info);
+                parts.extensions.insert(counted);
             }
             if let Charge::Held(hold) = &charge {
                 let held = Held::with(parts.extensions.get(), hold);
@@ -114,6 +116,7 @@ struct Decision {
     info: Option<LimitInfo>,
     answers: Answers,
     charge: Charge,
+    counted: Counted,
 }
 
 /// The charge of a request. Units that it holds are released when it is dropped.
@@ -205,7 +208,11 @@ impl Options {
                 tell(trial);
             }
         }
-        Ok(Some(Decision { answers: Answers::of(&whole, &checks), info, charge }))
+        let (counted, twice) = Counted::with(parts.extensions.get(), &self.limiter, &checks);
+        if let Some(key) = twice {
+            self.gate.report(Mistake::CountedTwice, key).iter().for_each(tell);
+        }
+        Ok(Some(Decision { answers: Answers::of(&whole, &checks), info, charge, counted }))
     }
 
     fn client(&self, parts: &Parts) -> Result<String, Denied> {
