@@ -124,6 +124,11 @@ impl Checks {
         }
     }
 
+    /// Some units are held, and each check takes all of its cost or nothing.
+    pub(crate) fn hold_all_of_their_cost(&self) -> bool {
+        self.all().iter().all(|check| check.at_least == 0) && self.of_limits(|checks| checks.iter().any(Check::holds))
+    }
+
     /// Calls the engine with them.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the way of nearly every call")]

@@ -105,6 +105,12 @@ impl Request {
         matches!((&self.purpose, self.call, self.now), (Purpose::Answer, Call::Limit, None))
     }
 
+    /// It takes units that a caller who is gone when the answer comes could not release. What takes as much of its cost
+    /// as there is room for cannot be given up.
+    pub(crate) fn is_to_be_released(&self) -> bool {
+        matches!((&self.purpose, self.call), (Purpose::Answer, Call::Limit)) && self.checks.hold_all_of_their_cost()
+    }
+
     /// Opens a receipt again whose settlement certainly did not happen. For every reply, awaited or not.
     pub(crate) fn note(&self, reply: &Reply) {
         if let (Purpose::Settlement(settlement), Err(error)) = (&self.purpose, reply)

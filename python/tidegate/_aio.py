@@ -48,8 +48,8 @@ class AsyncLimiter:
 
     It takes the same arguments, returns the same answers and raises the same errors. Over a shared store no call blocks
     its loop. Any number of loops may use one, one after the other or each in a thread of its own. A call that is
-    cancelled while it is awaited may still be charged; only an ``acquire`` that is cancelled is refunded, once. Trio
-    runs one in memory alone.
+    cancelled while it is awaited may still be charged; only one that waits for its turn, or takes a place of a limit of
+    type concurrency, is refunded, once. Trio runs one in memory alone.
 
     >>> import asyncio
     >>> from tidegate import AsyncLimiter, Bucket

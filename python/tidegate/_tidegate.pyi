@@ -1,5 +1,5 @@
 from asyncio import Future
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, MutableMapping, Sequence
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
@@ -1500,6 +1500,8 @@ class _AcquireHandle:
     @property
     def future(self) -> Future[LimitInfo]:
         """The future of its answer."""
+    def __await__(self) -> Generator[Any, None, LimitInfo]:
+        """Wait for its answer; cancel it where that is interrupted."""
     def cancel(self) -> None:
         """Leave the queue, or give back what was charged, once."""
 

@@ -181,14 +181,15 @@ class RateLimit(Limiting):
                 decision = await decide(self.store or room.store, parts, True)
         except TidegateError as error:
             raise failure(error, room, scope) from error.__cause__
-        if decision is not None:
-            await decision.tell_shadowed(connection)
-            if decision.holds and not decision.blocked and not record.is_carried:
-                await decision.end(True)
-                raise unreleased("RateLimitMiddleware")
+        if decision is not None and decision.holds and not decision.blocked and not record.is_carried:
+            await decision.end(True)
+            raise unreleased("RateLimitMiddleware")
         record.dependencies.update(dict.fromkeys([self, *group], decision))
-        if decision is not None and record.keep(scope, decision):
-            await self._refuse(record, decision, connection)
+        if decision is not None:
+            is_denied = record.keep(scope, decision)
+            await decision.tell_shadowed(connection)
+            if is_denied:
+                await self._refuse(record, decision, connection)
         return decision
 
     async def _refuse(self, record: Record, decision: Decision, connection: HTTPConnection) -> None:

@@ -18,7 +18,7 @@ import uvloop
 
 from server import RedisServer
 from test_redis import LOGIN, PATIENT, STANDSTILL, namespace, wait_for
-from tidegate import AsyncLimiter, Bucket, Limiter, LimitInfo, SlidingLog, StoreError
+from tidegate import AsyncLimiter, Bucket, Concurrency, Limiter, LimitInfo, SlidingLog, StoreError
 
 SLOW = Bucket("slow", size=100, drip_rate=timedelta(hours=1))
 
@@ -254,6 +254,45 @@ def test_a_cancelled_wait_for_a_turn_is_refunded(shared: AsyncLimiter, new_loop:
         assert 0 < info.full_reset_ms <= 60_000
 
     run(main(), new_loop)
+
+
+@pytest.mark.parametrize("call", ["limit", "limit_all", "hold", "waiting"])
+def test_what_a_cancelled_call_holds_is_given_back(call: str, new_loop: Any) -> None:
+    exports, rows = Concurrency("exports", max=1, lease=3_600_000), SLOW
+
+    async def ask(limiter: AsyncLimiter) -> None:
+        if call == "limit":
+            await limiter.limit([exports, rows], "ada")
+        elif call == "limit_all":
+            await limiter.limit_all([(exports, "ada"), (rows, "ada")])
+        else:
+            async with limiter.hold([exports, rows], "ada", max_wait=None if call == "hold" else 5):
+                pass
+
+    async def main(server: RedisServer) -> None:
+        limiter = AsyncLimiter(server.url, namespace=namespace(), **PATIENT)
+        await limiter.charge(rows, "ada", 10)
+        # The client goes away while the server decides: before its answer is sent, and while that lies there.
+        for sent in (True, False):
+            server.pause()
+            task = asyncio.ensure_future(ask(limiter))
+            await asyncio.sleep(0.05)
+            if sent:
+                server.resume()
+                time.sleep(0.1)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            server.resume()
+            end = time.monotonic() + 10
+            await asyncio.sleep(0.05)
+            while (await limiter.peek(exports, "ada")).remaining < 1:
+                assert time.monotonic() < end
+                await asyncio.sleep(0.01)
+            assert (await limiter.peek(rows, "ada")).remaining == 90
+
+    with RedisServer() as server:
+        run(main(server), new_loop)
 
 
 def test_a_timeout_of_the_callers_is_a_cancellation(shared: AsyncLimiter) -> None:

@@ -211,8 +211,10 @@ impl Limiter {
     }
 
     /// True if its store is asked over a network: a call may then be given up before it is answered.
+    #[doc(hidden)]
+    #[must_use]
     #[cfg(feature = "remote")]
-    pub(crate) const fn is_remote(&self) -> bool {
+    pub const fn is_remote(&self) -> bool {
         matches!(self.store, Store::Remote(_))
     }
 

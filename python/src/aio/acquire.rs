@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 use super::bridge::{Bridge, OnReply, ReplySender};
+use crate::once::{Once, intern};
 use crate::request::Request;
 
 /// A handle to an ``acquire`` that goes on by itself.
@@ -17,6 +18,12 @@ pub(crate) struct AcquireHandle {
 
 #[pymethods]
 impl AcquireHandle {
+    fn __await__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        static FINISH: Once<Py<PyAny>> = Once::new();
+        let py = this.py();
+        FINISH.import(py, "tidegate._loop", "finish")?.call1((this,))?.call_method0(intern!(py, "__await__"))
+    }
+
     /// Leave the queue, or give back what was charged, once.
     pub(crate) fn cancel(&self) {
         self.handle.cancel();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import sys
 import time
@@ -14,7 +15,7 @@ from uuid import uuid4
 import flask
 import pytest
 from django.core.wsgi import get_wsgi_application
-from django.http import StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.test import override_settings
 from django.urls import path as url
 from fastapi import Depends, FastAPI, WebSocket
@@ -26,8 +27,10 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 import tidegate.flask
+from harness import Client
+from server import RedisServer
 from serving import PATIENCE, ask, check_used, going_on, opened, over_uvicorn, over_werkzeug, writing_on
-from tidegate import Concurrency, Limiter, LimitError
+from tidegate import Bucket, Concurrency, Limiter, LimitError
 from tidegate.asgi import MessageLimit, RateLimitMiddleware
 from tidegate.fastapi import RateLimit
 from tidegate.testing import use_limiter
@@ -226,6 +229,51 @@ def test_a_response_without_a_body_holds_nothing_and_a_decorated_view_settles_by
             assert answer.status == 200
             assert ask(port, "/open").status == 429
         check_used(limiter, [(limit, "ada", 0)])
+
+
+def test_a_request_that_is_cancelled_while_the_server_decides_holds_nothing() -> None:
+    limit = exports()
+    with RedisServer() as server:
+        limiter = Limiter(server.url, timeout=10)
+        client = Client(RateLimitMiddleware, limiter=limiter, limits=[limit, Bucket(uuid4().hex, size=9)], key=ada)
+
+        async def give_up() -> None:
+            assert (await client.ask_async()).status == 200
+            server.pause()
+            request = asyncio.ensure_future(client.ask_async())
+            await asyncio.sleep(0.05)
+            request.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await request
+            server.resume()
+            # The server has decided by then.
+            await asyncio.sleep(0.1)
+
+        client.loop.run_until_complete(give_up())
+        check_used(limiter, [(limit, "ada", 0)])
+
+
+@pytest.mark.parametrize("place", ["middleware", "dependency", "django"])
+def test_a_request_that_fails_before_its_handler_holds_nothing(place: str) -> None:
+    limit, limiter, app = exports(), Limiter(), FastAPI()
+    tried: Any = {"shadow": Bucket(uuid4().hex, size=1, drip_rate=LEASE), "key": ada, "on_blocked": fail}
+    if place == "django":
+        settings = {"LIMITS": limit, "SHADOW": tried["shadow"], "KEY": ada, "ON_BLOCKED": fail}
+        view = url("", lambda _request: HttpResponse("done"))
+        middleware = ["tidegate.django.RateLimitMiddleware"]
+        made = override_settings(
+            TIDEGATE=settings, ROOT_URLCONF=type("Urls", (), {"urlpatterns": [view]}), MIDDLEWARE=middleware
+        )
+        with made, use_limiter(limiter), over_werkzeug(get_wsgi_application()) as port:
+            assert [ask(port, "/").status for _ in range(2)] == [200, 500]
+    else:
+        around = {"limits": limit, **tried} if place == "middleware" else {}
+        app.add_middleware(RateLimitMiddleware, limiter=limiter, **around)
+        needed = [Depends(RateLimit(limit, limiter=limiter, **tried))] if place == "dependency" else []
+        app.get("/", dependencies=needed)(lambda: "done")
+        with over_uvicorn(app) as port:
+            assert [ask(port, "/").status for _ in range(2)] == [200, 500]
+    check_used(limiter, [(limit, "ada", 0)])
 
 
 def test_messages_of_websockets_have_no_end_to_hold_until() -> None:

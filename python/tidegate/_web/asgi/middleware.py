@@ -114,8 +114,10 @@ class RateLimitMiddleware:
         if part is None:
             return False
         decision = await decide(self.room.store, (part,), True)
+        # Kept first: the request ends here where this fails or is cancelled, and what it holds with it.
+        is_denied = record.keep(scope, decision)
         await decision.tell_shadowed(request)
-        return record.keep(scope, decision)
+        return is_denied
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
         response = await record.decisions[-1].response(self.request_of(scope))

@@ -94,8 +94,8 @@ async def decide(request: Any, record: DjangoRecord, by_store: ByStore, view: An
         if not parts:
             continue
         decision = await room.decided(parts, waits)
-        await _called(decision.tell_shadowed, runs, request)
         record.add(decision)
+        await _called(decision.tell_shadowed, runs, request)
         # That of REST framework looks here too.
         getattr(request, "_request", request).rate_limit = decision.info
         if decision.blocked:
