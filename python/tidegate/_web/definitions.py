@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from .._errors import refused
 from .._limits import Limits, SelectedLimits
-from .._tidegate import Limit
+from .._tidegate import _APP, Limit
 
 Written: TypeAlias = str | Limit | Mapping[str, object]
 """One limit as a user writes it; a text may hold several, with ``;`` between them."""
@@ -33,6 +33,8 @@ class Definitions:
         texts: list[str] = []
         for limit in _listed(field, limits):
             if isinstance(limit, str):
+                # As it was written: an error says at which character it is wrong.
+                Limit.parse_all(_APP if name is None else name, limit)
                 texts += [" ".join(text.split()) for text in limit.split(";")]
             else:
                 made = limit if isinstance(limit, Limit) else Limit.from_dict(limit)
@@ -44,13 +46,13 @@ class Definitions:
             named += self._read(name)
         self._named = tuple(named)
         self._of_place = lru_cache(MOST_PLACES)(lambda place: (*self._named, *self._read(place)))
-        self.checked = self.of(field)
-        """The limits, with keys as if the field were the name of their place."""
+        self.checked = self.of(_APP)
+        """The limits, with keys as if they were those of a whole application."""
         self.holds = any(limit._holds for limit in self.checked)
         """Some are of type concurrency, whose units are held until a request has ended."""
         if not self.checked:
             raise refused(field, "must hold at least one limit", limits)
-        if len({limit.key for limit in self.checked}) < len(set(self.checked)):
+        if len({limit.key for limit in named}) < len(set(named)):
             raise refused(field, "must not define one key in two ways", limits)
 
     def _read(self, name: str) -> list[Limit]:

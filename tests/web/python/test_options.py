@@ -96,7 +96,7 @@ def test_an_option_that_there_is_not(place: Any) -> None:
 
 
 def test_a_cost_that_only_one_of_the_limits_admits(place: Any) -> None:
-    with pytest.raises(LimitError, match='limit "limits@1m": cost must be at most 5'):
+    with pytest.raises(LimitError, match='limit "app@1m": cost must be at most 5'):
         place(["100/hour", "5/minute"], cost=6)
     with pytest.raises(LimitError, match='limit "3/minute candidate": cost must be at most 3'):
         place("5/minute", cost=4, candidate="3/minute", name="3/minute")
@@ -114,6 +114,16 @@ def test_a_function_may_make_it_fit(place: Any) -> None:
 def test_limits_that_are_no_text(place: Any, limits: Any) -> None:
     with pytest.raises(LimitError) as caught:
         place(limits)
-    assert 'limit "limits": definition must have a count' in str(caught.value) or "limits must be a limit" in str(
+    assert 'limit "app": definition must have a count' in str(caught.value) or "limits must be a limit" in str(
         caught.value
     )
+
+
+@pytest.mark.parametrize(
+    ("limits", "at"), [("5/minute;3/ü", 12), (" 5/minute ; 3/ü", 15), (["5/minute", "9/hour;  3/ü"], 12)]
+)
+def test_limits_as_text_say_where_they_are_wrong(place: Any, limits: Any, at: int) -> None:
+    with pytest.raises(LimitError, match=f'limit "app": definition must have a unit .* at character {at}, got "ü"'):
+        place(limits)
+    with pytest.raises(LimitError, match=f'limit "api": definition must have a unit .* at character {at}, got "ü"'):
+        place(limits, name="api")
