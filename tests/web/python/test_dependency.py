@@ -168,9 +168,14 @@ def test_a_handler_of_the_application(error: Any) -> None:
     assert denied.headers["content-type"] == "application/json"
 
 
-def test_the_document_without_a_server() -> None:
+@pytest.mark.parametrize("by_place", [False, True])
+def test_the_document_without_a_server(by_place: bool) -> None:
     app = FastAPI()
-    app.add_middleware(RateLimitMiddleware, limits="5/minute", headers="ietf", status=503, body="text")
+    options: Any = {"headers": "ietf", "status": 503, "body": "text"}
+    if by_place:
+        app.add_middleware(RateLimitMiddleware, Limiter(), "5/minute", **options)
+    else:
+        app.add_middleware(RateLimitMiddleware, limits="5/minute", **options)
 
     @app.get("/")
     async def hello() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 from weakref import WeakSet
 
@@ -65,7 +66,9 @@ def _with_refusals(schema: dict[str, Any], app: Any) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for middleware in getattr(app, "user_middleware", ()):
         if isinstance(middleware.cls, type) and issubclass(middleware.cls, RateLimitMiddleware):
-            given = middleware.kwargs
+            # Starlette passes on by its place what was given so, behind the application.
+            arguments = signature(middleware.cls).bind_partial(None, *middleware.args, **middleware.kwargs).arguments
+            given = {**arguments, **middleware.kwargs}
     are_everywhere = given.get("limits") is not None
     refusal = {
         "description": "Too many requests",
