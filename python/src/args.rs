@@ -157,7 +157,7 @@ pub(crate) fn actor<'py>(key: &str, actor: &Bound<'py, PyAny>) -> PyResult<Bound
 
 /// Types whose text names an actor well, unlike that of `None` and of bytes.
 #[cold]
-fn no_actor(key: &str, actor: &Bound<'_, PyAny>) -> PyResult<PyErr> {
+pub(crate) fn no_actor(key: &str, actor: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     const NAMES: [&str; 5] = ["int", "UUID", "IPv4Address", "IPv6Address", "ObjectId"];
     let name = actor.get_type().name()?;
     let problem =
@@ -168,10 +168,19 @@ fn no_actor(key: &str, actor: &Bound<'_, PyAny>) -> PyResult<PyErr> {
 /// Text; an error names the limit's key and the field.
 #[inline]
 pub(crate) fn string<'a>(key: &str, field: &str, given: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
-    let Ok(text) = given.cast::<PyString>() else {
-        return Err(not_text(key, field, &value::read(given)?));
-    };
-    text.to_cow().map_err(|_| not_text(key, field, &Value::Malformed))
+    any_string(key, field, given)?.to_cow().map_err(|_| not_text(key, field, &Value::Malformed))
+}
+
+/// The same as Python's own object, which may be no Unicode.
+pub(crate) fn any_string<'a, 'py>(
+    key: &str,
+    field: &str,
+    given: &'a Bound<'py, PyAny>,
+) -> PyResult<&'a Bound<'py, PyString>> {
+    match given.cast::<PyString>() {
+        Ok(text) => Ok(text),
+        Err(_) => Err(not_text(key, field, &value::read(given)?)),
+    }
 }
 
 /// The error for a value in the place of text.

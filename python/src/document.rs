@@ -57,10 +57,14 @@ impl Document {
     #[pyo3(signature = (name, actor, /))]
     fn find<'py>(
         &self,
-        name: &Bound<'py, PyString>,
-        actor: &Bound<'py, PyString>,
+        name: &Bound<'py, PyAny>,
+        actor: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyAny>, f64)> {
         let py = name.py();
+        let name = args::any_string("", "name", name)?;
+        let Ok(actor) = actor.cast::<PyString>() else {
+            return Err(args::no_actor(&name.to_cow().unwrap_or_default(), actor)?);
+        };
         // Text that is not Unicode names nobody; the limiter says so.
         let found = match (name.to_cow(), actor.to_cow()) {
             (Ok(name), Ok(actor)) => self.limits.overriding(&name, &actor),

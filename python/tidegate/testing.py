@@ -68,7 +68,12 @@ def _micros(field: str, given: float | datetime | timedelta) -> int:
         given = given.timestamp()
     elif isinstance(given, timedelta):
         given = given.total_seconds()
-    if not 0 <= given < float("inf"):
+    try:
+        is_instant = 0 <= given < float("inf")
+    except TypeError:
+        wanted = "timedelta" if field == "seconds" else "datetime"
+        raise refused(field, f"must be a number of seconds or a {wanted}", given) from None
+    if not is_instant:
         raise refused(field, "must be at least 0 and finite", given)
     return round(given * 1_000_000)
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -214,6 +214,14 @@ def test_a_file_is_a_mapping_in_its_order(tmp_path: Path, path_type: Any, limite
         limits["other"] = limits["api"]  # type: ignore[index]
     with pytest.raises(TypeError, match=r"Limits\.load"):
         Limits()
+
+
+def test_a_check_names_what_is_no_text() -> None:
+    limits = Limits.from_dict({"api": "9/s"})
+    with pytest.raises(LimitError, match=r'^limit "api": actor must be a string: use str\(\), got 5$'):
+        limits.check("api", cast(Any, 5))
+    with pytest.raises(LimitError, match=r"^name must be a string, got 5$"):
+        limits.check(cast(Any, 5), "ada")
 
 
 def test_a_path_is_shown_in_a_line() -> None:

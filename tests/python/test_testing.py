@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import time_machine
@@ -136,6 +136,10 @@ def test_the_clock_of_the_tests() -> None:
             clock.advance(wrong)
     with pytest.raises(LimitError, match=r"^start must be"):
         Clock(-1)
+    with pytest.raises(LimitError, match=r"^start must be a number of seconds or a datetime, got 'x'$"):
+        Clock(cast(Any, "x"))
+    with pytest.raises(LimitError, match=r"^seconds must be a number of seconds or a timedelta, got 'x'$"):
+        clock.advance(cast(Any, "x"))
     daily = FixedWindow("daily", max=1, period=timedelta(days=1))
     assert Limiter(clock=Clock()).limit(daily, "ada").reset_ms == 86_400_000
 
