@@ -82,10 +82,12 @@ fn a_turn_counts_once_however_often_it_asks() {
     }
     for _ in 0..3 {
         limiter.acquire_sync(&closed, "bob", Duration::ZERO).expect("an answer");
+        let at_an_instant = Call::Acquire { max_wait: Duration::ZERO };
+        limiter.decide_sync_at(&[Check::new(&closed, "eve")], at_an_instant, 0).expect("an answer");
     }
     let top = limiter.top(10);
-    assert_eq!(rows(&top.denied), [("bob", 2)]);
-    assert_eq!(rows(&top.charged), [("ada", 3), ("bob", 1)]);
+    assert_eq!(rows(&top.denied), [("bob", 2), ("eve", 2)]);
+    assert_eq!(rows(&top.charged), [("ada", 3), ("bob", 1), ("eve", 1)]);
 }
 
 #[test]

@@ -13,11 +13,12 @@ from tidegate import AsyncLimiter, Bucket, ClosedError, Concurrency, Limiter, Li
 
 LOGIN = Bucket("login", size=3, drip_rate=3_600_000)
 ALL = Bucket("all", size=100, drip_rate=3_600_000)
+SOON = Bucket("soon", size=1, drip_rate=3_600_000)
 JOBS = Concurrency("jobs", max=1, lease=60_000)
 
 EXPECTED = Top(
-    denied=(TopActor("ada", 2, 0), TopActor("bob", 1, 0)),
-    charged=(TopActor("ip:192.0.2.1", 3, 0), TopActor("ada", 3, 0), TopActor("bob", 2, 0)),
+    denied=(TopActor("ada", 2, 0), TopActor("bob", 1, 0), TopActor("eve", 1, 0)),
+    charged=(TopActor("ip:192.0.2.1", 3, 0), TopActor("ada", 3, 0), TopActor("bob", 2, 0), TopActor("eve", 1, 0)),
 )
 
 
@@ -28,6 +29,8 @@ def call(limiter: Limiter) -> None:
     limiter.charge(ALL, "bob", now=0)
     with limiter.hold(JOBS, "bob"):
         limiter.acquire(JOBS, "bob", max_wait=0)
+    for _ in range(2):
+        limiter.acquire(SOON, "eve", max_wait=0, now=0)
 
 
 async def call_async(limiter: AsyncLimiter) -> None:
@@ -37,6 +40,8 @@ async def call_async(limiter: AsyncLimiter) -> None:
     await limiter.charge(ALL, "bob", now=0)
     async with limiter.hold(JOBS, "bob"):
         await limiter.acquire(JOBS, "bob", max_wait=0)
+    for _ in range(2):
+        await limiter.acquire(SOON, "eve", max_wait=0, now=0)
 
 
 def as_sets(top: Top) -> tuple[set[TopActor], set[TopActor]]:

@@ -4,7 +4,7 @@
 use super::meter::{count, is_near};
 #[cfg(feature = "remote")]
 use super::metering::Underway;
-use super::{Limiter, Store};
+use super::{Limiter, Store, check_now};
 use crate::Error;
 use crate::check::Check;
 use crate::decision::Call;
@@ -161,6 +161,19 @@ impl Limiter {
         let answer = self.decide_uncounted(checks, call, now);
         self.count(checks, call, answer.as_ref());
         answer
+    }
+
+    /// A try of an `acquire`, which is counted as a whole.
+    pub(super) fn try_here(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        now.map_or(Ok(()), |now| check_now(checks, now))?;
+        self.decide_uncounted(checks, call, now)
+    }
+
+    /// The same as a future.
+    #[cfg(feature = "tokio")]
+    pub(super) async fn try_later(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        now.map_or(Ok(()), |now| check_now(checks, now))?;
+        self.decide_later_uncounted(checks, call, now).await
     }
 
     /// See `ffi::in_turn`.

@@ -265,16 +265,25 @@ impl Limiter {
     }
 
     async fn decide_later(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+        let answer = self.decide_later_uncounted(checks, call, now).await;
+        self.count(checks, call, answer.as_ref());
+        answer
+    }
+
+    async fn decide_later_uncounted(
+        &self,
+        checks: &[Check<'_>],
+        call: Call,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
         let _released = self.releasing(checks, call);
-        let answer = match &self.store {
+        match &self.store {
             Store::Local(local) => local.decide_on(checks, call, now),
             #[cfg(feature = "remote")]
             Store::Remote(remote) => remote.decide(checks, call, now).await,
             #[cfg(all(feature = "shm", target_os = "linux"))]
             Store::Shared(shared) => shared.decide_on(checks, call, now),
-        };
-        self.count(checks, call, answer.as_ref());
-        answer
+        }
     }
 
     /// See `ffi::start`.

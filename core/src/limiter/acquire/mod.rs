@@ -222,10 +222,7 @@ impl Acquire {
                 }
             };
             let checks = self.checks(&ask.costs);
-            let info = match self.now {
-                None => self.limiter.decide_sync(&checks, ask.call),
-                Some(now) => self.limiter.decide_sync_at(&checks, ask.call, now),
-            };
+            let info = self.limiter.try_here(&checks, ask.call, self.now);
             if let Some(step) = self.on_answer(&ask, info)? {
                 if let Step::Done(_) = step {
                     self.exit();
@@ -258,10 +255,7 @@ impl Acquire {
                 Err(Step::Done(info)) => return Ok(info),
             };
             let checks = self.checks(&ask.costs);
-            let info = match self.now {
-                None => self.limiter.decide(&checks, ask.call).await,
-                Some(now) => self.limiter.decide_at(&checks, ask.call, now).await,
-            };
+            let info = self.limiter.try_later(&checks, ask.call, self.now).await;
             match self.on_answer(&ask, info)? {
                 Some(Step::Wait(time)) => self.rest(time).await,
                 Some(Step::Done(info)) => return Ok(info),

@@ -68,10 +68,11 @@ impl Meter {
         by_fate.then_some(tally)
     }
 
-    /// Counts a call that was answered. The tries of an `acquire` are not counted, but its [turn](Self::turn) is.
+    /// Counts a call that was answered.
     pub(super) fn count(&self, checks: &[Check<'_>], call: Call, answer: Result<&LimitInfo, &Error>) {
         match call {
             Call::Limit => self.decided(checks, answer),
+            Call::Acquire { .. } => self.turn(checks, answer),
             Call::Charge if answer.is_ok() => self.charged(checks),
             Call::Refund | Call::Undo { .. } | Call::UndoDegraded { .. } if answer.is_ok() && self.counts_limits() => {
                 for check in checks.iter().filter(|check| check.holds() && !check.observed) {
