@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 import time
 from asyncio import events
@@ -25,6 +26,9 @@ R = TypeVar("R")
 
 # The name of a header, a token of RFC 9110.
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+# JavaScript writes all digits of a whole number below this one.
+EXPONENTIAL = 1e21
 
 # Guards and places that have been looked at; programs have few.
 MOST_KNOWN = 10_000
@@ -230,7 +234,10 @@ def actor_of(key: object) -> str:
     try:
         if (isinstance(key, str | int) and not isinstance(key, bool)) or type(key).__name__ == "UUID":
             return _key_of(str(key))
+        if isinstance(key, float) and math.isfinite(key):
+            # A whole one as an int: JavaScript has no other, and counts in the same entries.
+            return _key_of(str(int(key)) if key.is_integer() and abs(key) < EXPONENTIAL else repr(float(key)))
     except ValueError:
         # An integer of so many digits that Python does not write it.
         key = "a huge number"
-    raise invalid(refused("key", "must return text, a whole number or a UUID", key), "key")
+    raise invalid(refused("key", "must return text, a finite number or a UUID", key), "key")
