@@ -25,18 +25,21 @@ def check_together(guards: Iterable[tuple[Guard[Any], str]]) -> None:
 EXEMPT = object()
 """The mark of what is not limited; that of what is limited is a guard."""
 
-# `functools.wraps` carries it to the outside of other decorators.
+# `functools.wraps` carries them to the outside of other decorators. An exemption has a name of its own: Django's
+# `method_decorator` puts what the method has in place of what the decorator has put there under the same name.
 NAME = "__tidegate_marks__"
+EXEMPTIONS = "__tidegate_exemptions__"
 
 
 def mark(owner: object, thing: object, new: object) -> None:
     """Puts a limit, or an exemption, on a view or what holds views."""
-    setattr(thing, NAME, ((owner, new), *getattr(thing, NAME, ())))
+    name = EXEMPTIONS if new is EXEMPT else NAME
+    setattr(thing, name, ((owner, new), *getattr(thing, name, ())))
 
 
 def marks(owner: object, thing: object) -> list[object]:
-    """The marks of one owner, the outermost first."""
-    return [found for by, found in getattr(thing, NAME, ()) if by is owner]
+    """The marks of one owner: an exemption, then the limits, the outermost first."""
+    return [found for name in (EXEMPTIONS, NAME) for by, found in getattr(thing, name, ()) if by is owner]
 
 
 def applying(outer: Sequence[object], inner: Sequence[object]) -> tuple[list[Guard[Any]], frozenset[Guard[Any]]]:

@@ -133,7 +133,7 @@ def exempt(view: T) -> T:
     ... def health(request): ...
     """
     if isinstance(view, type):
-        decorated: T = _of_class(exempt, view, EXEMPT)
+        decorated: T = method_decorator(exempt, name="dispatch")(view)
         return decorated
     mark(OWNER, view, EXEMPT)
     return view

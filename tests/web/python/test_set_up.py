@@ -37,7 +37,7 @@ from django.urls import include, path, re_path  # noqa: E402
 from django.utils.decorators import method_decorator  # noqa: E402
 from django.views import View  # noqa: E402
 
-from tidegate.django import async_limiter, limiter, rate_limit  # noqa: E402
+from tidegate.django import async_limiter, exempt, limiter, rate_limit  # noqa: E402
 from tidegate.drf import RateLimitThrottle  # noqa: E402
 
 urlpatterns: list[Any] = []
@@ -293,6 +293,25 @@ def test_a_method_needs_its_own_decorator() -> None:
         @method_decorator(rate_limit("1/day"))  # type: ignore[untyped-decorator]
         def get(self, _request: Any) -> HttpResponse:
             raise NotImplementedError
+
+
+@pytest.mark.usefixtures("site")
+def test_a_class_is_exempt_however_the_decorator_is_put_on_it() -> None:
+    class Shop(View):  # type: ignore[misc]
+        def get(self, _request: Any) -> HttpResponse:
+            return HttpResponse("open")
+
+    def made(*decorators: Any) -> Any:
+        view = type("Shop", (Shop,), {})
+        for decorator in decorators:
+            view = decorator(view)
+        return view.as_view()
+
+    limited, by_method = rate_limit("1/day"), method_decorator(exempt, name="dispatch")
+    for decorators in [(limited, exempt), (exempt, limited), (limited, by_method), (by_method, limited), (by_method,)]:
+        urlpatterns[:] = [path("", made(*decorators))]
+        with override_settings(TIDEGATE={"LIMITS": "1/day"}):
+            assert [DjangoClient().get("/").status_code for _ in range(3)] == [200, 200, 200], decorators
 
 
 ONE = Bucket("one", size=1, drip_rate=86_400_000)
