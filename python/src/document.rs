@@ -55,11 +55,7 @@ impl Document {
 
     /// The definition and the factor of an actor at the limit of this name; ``KeyError`` where there is none.
     #[pyo3(signature = (name, actor, /))]
-    fn find<'py>(
-        &self,
-        name: &Bound<'py, PyAny>,
-        actor: &Bound<'py, PyAny>,
-    ) -> PyResult<(Bound<'py, PyAny>, f64)> {
+    fn find<'py>(&self, name: &Bound<'py, PyAny>, actor: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, f64)> {
         let py = name.py();
         let name = args::any_string("", "name", name)?;
         let Ok(actor) = actor.cast::<PyString>() else {

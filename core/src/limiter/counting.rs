@@ -171,7 +171,12 @@ impl Limiter {
 
     /// The same as a future.
     #[cfg(feature = "tokio")]
-    pub(super) async fn try_later(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {
+    pub(super) async fn try_later(
+        &self,
+        checks: &[Check<'_>],
+        call: Call,
+        now: Option<Micros>,
+    ) -> Result<LimitInfo, Error> {
         now.map_or(Ok(()), |now| check_now(checks, now))?;
         self.decide_later_uncounted(checks, call, now).await
     }

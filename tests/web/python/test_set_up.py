@@ -302,7 +302,7 @@ def test_a_class_is_exempt_however_the_decorator_is_put_on_it() -> None:
             return HttpResponse("open")
 
     def made(*decorators: Any) -> Any:
-        view = type("Shop", (Shop,), {})
+        view: Any = type("Shop", (Shop,), {})
         for decorator in decorators:
             view = decorator(view)
         return view.as_view()
