@@ -25,7 +25,7 @@ export function planOf(rules: Rules<never>, checks: readonly Check[]): Plan {
   const asked = rules.flatMap(({ shadow, candidate }, place) => {
     const check = checks[place] as Check
     const live = { check, place, role: shadow ? SHADOW : ENFORCED }
-    if (candidate === undefined || shadow) return [live]
+    if (candidate === undefined) return [live]
     return [live, { check: { ...check, limit: candidate }, place, role: CANDIDATE }]
   })
   const columns = columnsOf(asked.map(({ check }) => check))

@@ -193,7 +193,9 @@ function ready<Request>(fields: RuleFields, limit: Limit, settings: Settings<Req
 /** A rule with this candidate, if it is one. */
 function beside<Request>(rule: ReadyRule<Request>, given: unknown): ReadyRule<Request> {
   if (given === undefined || given === null) return rule
-  return { ...rule, isPlanned: true, candidate: candidateOf(given, rule.limit.key) }
+  const { key } = rule.limit
+  if (rule.shadow) throw outOfRange(key, 'candidate', 'needs a limit that is enforced beside it', given)
+  return { ...rule, isPlanned: true, candidate: candidateOf(given, key) }
 }
 
 /** A limit that shares no entry with the live one. */

@@ -169,3 +169,11 @@ test('a store that cannot decide fails no request that is only watched', async (
   assert.deepEqual(await statuses(check, 2), [200, 200])
   assert.deepEqual(check.trials().shadow, {})
 })
+
+test('a candidate beside a limit in shadow mode is refused, as there is nothing that it might replace', () => {
+  const message = /^limit "api": candidate needs a limit that is enforced beside it, got "5\/minute"$/
+  const rule = { limit: '9/minute', name: 'api', shadow: true, candidate: '5/minute' }
+  assert.throws(() => rateLimit({ limits: rule }), { message })
+  const whole = { limits: '9/minute', name: 'api', shadow: true, candidate: '5/minute' }
+  assert.throws(() => rateLimit(whole), { message })
+})
