@@ -45,10 +45,8 @@ async def decide(store: Store, parts: Sequence[Part], waits: bool) -> Decision:
         return Decision(store, parts, NO_LIMIT, plan)
     decision = Decision(store, parts, info, plan)
     if plan is not None and any(part.shadow or part.candidate for part in parts):
-        for place, denial in plan.count(info, COUNTS):
-            guard = parts[place].guard
-            if guard.on_blocked is not None:
-                decision.shadowed.append((guard, denial))
+        denials = [(parts[place].guard, denial) for place, denial in plan.count(info, COUNTS)]
+        decision.shadowed = [(guard, denial) for guard, denial in denials if guard.on_blocked is not None]
     if decision.holds:
         if decision.blocked:
             await decision.end(waits)
@@ -62,6 +60,14 @@ async def decide(store: Store, parts: Sequence[Part], waits: bool) -> Decision:
 class Decision:
     """The answer to one request, and what it charged."""
 
+    # Every request makes one: what few of them have is the class's until then.
+    shadowed: Sequence[tuple[Guard[Any], LimitInfo]] = ()
+    """Denials of limits in shadow mode, of guards that want to know of them."""
+    held: Held | AsyncHeld | None = None
+    """The renewal of units of limits of type concurrency, until the request has ended."""
+    loop: asyncio.AbstractEventLoop | None = None
+    """The event loop that renews them, where it is one."""
+
     def __init__(self, store: Store, parts: Sequence[Part], receipt: LimitInfo, plan: _Plan | None = None) -> None:
         self.store = store
         self.parts = parts
@@ -71,17 +77,11 @@ class Decision:
         self.info: LimitInfo = NO_LIMIT if enforced is None else enforced
         """The answer of all limits that are enforced."""
         self.blocked = self.info.blocked
-        self.shadowed: list[tuple[Guard[Any], LimitInfo]] = []
-        """Denials of limits in shadow mode, of guards that want to know of them."""
         # None where one part was asked for as it is.
         self._plan = plan
         self._is_settled = receipt is NO_LIMIT
         self.holds = plan is not None and not self._is_settled and plan.lease(receipt) is not None
         """It took units of limits of type concurrency, which are released when the request has ended."""
-        self.held: Held | AsyncHeld | None = None
-        """The renewal of these units meanwhile."""
-        self.loop: asyncio.AbstractEventLoop | None = None
-        """The event loop that does, where it is one."""
 
     @property
     def deciding(self) -> Part:
@@ -176,8 +176,12 @@ class Record:
         decisions.append(decision)
         if decision.blocked:
             self.room.tell_denied(decision)
-        elif decision.holds or any(part.guard.charge_on is not None for part in decision.parts):
+        elif decision.holds:
             self.waits = True
+        else:
+            for part in decision.parts:
+                if part.guard.charge_on is not None:
+                    self.waits = True
 
     def _report_twice(self, decision: Decision) -> None:
         """Reports a limit that another instance has already charged this actor for."""
@@ -191,9 +195,8 @@ class Record:
     @property
     def infos(self) -> LimitInfo | list[LimitInfo]:
         """The answers that headers are made of."""
-        if len(self.decisions) == 1:
-            return self.decisions[0].info
-        return [decision.info for decision in self.decisions]
+        decisions = self.decisions
+        return decisions[0].info if len(decisions) == 1 else [decision.info for decision in decisions]
 
     @property
     def latest(self) -> LimitInfo | None:
@@ -213,7 +216,9 @@ class Record:
     def judge(self, status: int, response: Any) -> None:
         """Notes what this response is not charged for."""
         self.is_judged = True
-        for part in self.parts() if self.waits else ():
+        if not self.waits:
+            return
+        for part in self.parts():
             charges = part.guard.charge_on
             part.refunded = (charges is not None and not charges(status, response)) or part.refunded
 

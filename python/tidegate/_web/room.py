@@ -7,7 +7,7 @@ import math
 import re
 import time
 from asyncio import events
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from .._errors import LimitError, refused
@@ -199,11 +199,11 @@ class Room(Generic[R]):
         """Decides in the caller's thread. There is at least one part."""
         return run(self.decided(parts, False))
 
-    async def decided(self, parts: Sequence[Part], waits: bool) -> Decision:
+    def decided(self, parts: Sequence[Part], waits: bool) -> Coroutine[Any, Any, Decision]:
         """Decides without blocking the event loop, or in the caller's thread."""
         if not waits and self.store.waits and events._get_running_loop() is not None:
             self.gate.report("sync-on-event-loop")
-        return await decide(self.store, parts, waits)
+        return decide(self.store, parts, waits)
 
     def start(self) -> None:
         """Reports a store in memory under several workers, once: beside the first request, or when a server starts."""

@@ -253,7 +253,7 @@ def test_a_request_that_is_cancelled_while_the_server_decides_holds_nothing() ->
         check_used(limiter, [(limit, "ada", 0)])
 
 
-@pytest.mark.parametrize("place", ["middleware", "dependency", "django"])
+@pytest.mark.parametrize("place", ["middleware", "dependency", "django", "flask"])
 def test_a_request_that_fails_before_its_handler_holds_nothing(place: str) -> None:
     limit, limiter, app = exports(), Limiter(), FastAPI()
     tried: Any = {"shadow": Bucket(uuid4().hex, size=1, drip_rate=LEASE), "key": ada, "on_blocked": fail}
@@ -265,6 +265,12 @@ def test_a_request_that_fails_before_its_handler_holds_nothing(place: str) -> No
             TIDEGATE=settings, ROOT_URLCONF=type("Urls", (), {"urlpatterns": [view]}), MIDDLEWARE=middleware
         )
         with made, use_limiter(limiter), over_werkzeug(get_wsgi_application()) as port:
+            assert [ask(port, "/").status for _ in range(2)] == [200, 500]
+    elif place == "flask":
+        served = flask.Flask("served")
+        tidegate.flask.RateLimit(served, limiter, default=limit, **tried)
+        served.get("/")(lambda: "done")
+        with over_werkzeug(served) as port:
             assert [ask(port, "/").status for _ in range(2)] == [200, 500]
     else:
         around = {"limits": limit, **tried} if place == "middleware" else {}
