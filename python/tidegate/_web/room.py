@@ -131,17 +131,23 @@ class Room(Generic[R]):
             self.gate.report("same-name-twice", guard.name or place)
         return granted
 
+    def part_of_client(self, guard: Guard[R], request: R, place: str) -> Part:
+        """The checks of a guard that limits by the address, as most do, and has nothing else to ask for."""
+        if (guard, place) not in self.known:
+            self.know(guard, place)
+        return guard.plain(self.client(request), place)
+
     async def part(self, guard: Guard[R], request: R, place: str = _APP, actor: object = ASK) -> Part | None:
         """The checks of one guard, ``None`` where it does not limit this request.
 
         An ``actor`` that was found elsewhere, as by a dependency of the framework, stands for the value of the key.
         """
+        if guard.is_by_address and actor is ASK:
+            return self.part_of_client(guard, request, place)
         if (guard, place) not in self.known:
             self.know(guard, place)
         if guard.is_plain and actor is ASK:
-            # Most guards, and most by the address.
-            found = self.client(request) if guard.is_by_address else self.actor(request, guard.key_name)
-            return guard.plain(found, place)
+            return guard.plain(self.actor(request, guard.key_name), place)
         if guard.skip is not None and await value_of(guard.skip(request)):
             return None
         limits = guard.static

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
@@ -12,7 +13,7 @@ from django.http import HttpResponse
 from ..._errors import StoreError
 from ..drive import driven, run
 from ..frames import serves
-from .room import ByStore, DjangoRecord, project
+from .room import DjangoRecord, project
 from .serve import begin, finish, limit, rooms, route_of
 
 
@@ -35,46 +36,57 @@ class RateLimitMiddleware:
         if self.is_async:
             markcoroutinefunction(self)
 
+    @serves
     def __call__(self, request: Any) -> Any:
         """Serves a request, or returns a coroutine that does."""
-        return self._serve(request) if self.is_async else run(self._serve(request))
+        if self.is_async:
+            return self._serve(request)
+        record = self._begin(request)
+        try:
+            return run(self._finish(request, record, self.get_response(request)))
+        except BaseException:
+            # The settings have exceptions passed on.
+            record.close()
+            raise
 
     @serves
     async def _serve(self, request: Any) -> Any:
-        record = begin(request)
-        record.is_carried = True
+        record = self._begin(request)
         try:
-            response = self.get_response(request)
-            if self.is_async:
-                response = await response
-            default = project().default
-            if default is not None and default not in record.seen:
-                # There was no view: no route has matched, or a middleware has answered.
-                refusal = await self._limited(request, record, rooms(record, [default]))
-                if refusal is not None:
-                    # Closed with it: what closes a response by itself tells Django that the request has ended.
-                    refusal._resource_closers += response._resource_closers
-                    response = refusal
-            return await finish(record, response, self.is_async)
+            return await self._finish(request, record, await self.get_response(request))
         except BaseException:
             # The client has gone away, also from an async view that another middleware has Django serve from this
-            # thread. Or the settings have exceptions passed on.
-            if self.is_async:
-                await asyncio.shield(record.end(True))
-            else:
-                record.close()
+            # thread.
+            await asyncio.shield(record.end(True))
             raise
 
-    async def _limited(self, request: Any, record: DjangoRecord, by_store: ByStore, view: Any = None) -> Any:
-        try:
-            return await limit(request, record, by_store, view, self.is_async)
-        except StoreError:
-            return _unavailable()
+    def _begin(self, request: Any) -> DjangoRecord:
+        record = begin(request)
+        record.is_carried = True
+        return record
+
+    async def _finish(self, request: Any, record: DjangoRecord, response: Any) -> Any:
+        default = project().default
+        if default is not None and default not in record.seen:
+            # There was no view: no route has matched, or a middleware has answered.
+            try:
+                refusal = await limit(request, record, rooms(record, [default]), None, self.is_async)
+            except StoreError:
+                refusal = _unavailable()
+            if refusal is not None:
+                # Closed with it: what closes a response by itself tells Django that the request has ended.
+                refusal._resource_closers += response._resource_closers
+                response = refusal
+        return await finish(record, response, self.is_async)
 
     async def _decide(self, request: Any, view: Any, _args: Any, _kwargs: Any) -> Any:
-        record, plan = begin(request), project().plan(view, route_of(request))
+        record = begin(request)
+        plan = project().plan(view, partial(route_of, request, record))
         record.seen.update(plan.seen)
-        return await self._limited(request, record, plan.by_store, view)
+        try:
+            return await limit(request, record, plan.by_store, view, self.is_async)
+        except StoreError:
+            return _unavailable()
 
     def process_exception(self, _request: Any, exception: Exception) -> Any:
         """Responds with status 503 where a view met a store that failed, unless a middleware below has responded."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -40,6 +40,8 @@ class DjangoRecord(EnvironRecord):
     """The middleware writes headers and settles."""
     user: Any = UNKNOWN
     """The user's primary key, where it was asked for without blocking."""
+    route: str | None = None
+    """The template of the route, once one has matched."""
 
 
 def user_of(request: Any) -> object:
@@ -73,8 +75,11 @@ class DjangoRoom(EnvironRoom[Any]):
         super().begin({} if environ.get("SERVER_NAME") == "testserver" else environ)
 
 
-ByStore: TypeAlias = "Sequence[tuple[DjangoRoom, Sequence[DjangoGuard]]]"
-"""Rooms, each with the limits that its store decides together."""
+FindRoute: TypeAlias = "Callable[[], str | None]"
+"""The template of a request's route; ``None`` where none has matched. To find it takes as long as half a decision."""
+
+ByStore: TypeAlias = "Sequence[tuple[DjangoRoom, Sequence[DjangoGuard], bool]]"
+"""Rooms, each with the limits that its store decides together, and whether all of these are by the address alone."""
 
 
 class Plan(NamedTuple):
@@ -121,9 +126,9 @@ class Project:
         found: dict[str, list[DjangoGuard]] = {}
         for guard in guards:
             found.setdefault(guard.using, []).append(guard)
-        return [(self.named(alias), together) for alias, together in found.items()]
+        return [(self.named(name), one, all(guard.is_by_address for guard in one)) for name, one in found.items()]
 
-    def plan(self, view: Any, route: str | None) -> Plan:
+    def plan(self, view: Any, route: FindRoute) -> Plan:
         """The limits of a view; those that are left out are not asked later either."""
         # By the identity of a view, which the plan keeps alive.
         plan = self._plans.get(id(view))
@@ -136,9 +141,9 @@ class Project:
             plan = self._plans[id(view)] = Plan(view, self.by_store(guards), seen)
         return plan
 
-    def place(self, guard: Guard[Any], route: str | None) -> str:
+    def place(self, guard: Guard[Any], route: FindRoute) -> str:
         """The name of what a guard limits: the route with this template, or the application."""
-        return _APP if guard is self.default or route is None else route
+        return _APP if guard is self.default else route() or _APP
 
     def named(self, alias: str) -> DjangoRoom:
         """The room of a store."""

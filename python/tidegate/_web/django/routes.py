@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -25,14 +26,15 @@ def places(using: str) -> list[Place]:
 def check_routes() -> None:
     """Raises for a view whose limits cannot be decided together."""
     for route, view in _routes():
-        project().plan(view, route)
+        project().plan(view, partial(str, route))
 
 
 def _guards(view: Any, route: str, using: str) -> list[tuple[Any, str]]:
-    guards = [guard for _, together in project().plan(view, route).by_store for guard in together]
+    find = partial(str, route)
+    guards = [guard for _, together, _ in project().plan(view, find).by_store for guard in together]
     throttles = getattr(getattr(view, "cls", None), "throttle_classes", ())
     guards += [one.guard for one in throttles if getattr(one, "guard", None) is not None]
-    return [(guard, project().place(guard, route)) for guard in guards if guard.using == using]
+    return [(guard, project().place(guard, find)) for guard in guards if guard.using == using]
 
 
 def _routes() -> Iterator[tuple[str, Any]]:

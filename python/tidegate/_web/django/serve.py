@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -38,18 +38,21 @@ def begin(request: Any) -> DjangoRecord:
     return record
 
 
-def route_of(request: Any) -> str | None:
+def route_of(request: Any, record: DjangoRecord) -> str | None:
     """The template of the route; ``None`` where none has matched.
 
     Without the language of ``i18n_patterns``: a client has one limit, not one in each language.
     """
+    if record.route is not None:
+        return record.route
     match = request.resolver_match
     if match is None:
         return None
     route: str = match.route
     if settings.USE_I18N and is_language_prefix_patterns_used(getattr(request, "urlconf", settings.ROOT_URLCONF))[0]:
         route = route.removeprefix(f"{get_language() or settings.LANGUAGE_CODE}/")
-    return _template_of(route, "angles")
+    record.route = _template_of(route, "angles")
+    return record.route
 
 
 _template_of = lru_cache(4096)(_template)
@@ -71,7 +74,7 @@ async def find_user(request: Any, record: DjangoRecord) -> None:
 async def _parts(
     request: Any, record: DjangoRecord, room: DjangoRoom, guards: Sequence[DjangoGuard], waits: bool
 ) -> list[Part]:
-    known, route = project(), route_of(request)
+    known, route = project(), partial(route_of, request, record)
     parts: list[Part] = []
     for guard in guards:
         if waits and record.user is UNKNOWN and guard.key_name.startswith("user"):
@@ -88,14 +91,20 @@ async def _called(function: Any, runs: bool, *given: Any) -> Any:
 
 async def decide(request: Any, record: DjangoRecord, by_store: ByStore, view: Any, waits: bool) -> Decision | None:
     """Decides without blocking the event loop, or in this thread. Returns the decision that denies, else ``None``."""
-    for room, guards in by_store:
-        runs = waits or not any(guard.is_async for guard in guards)
-        parts: list[Part] = await _called(_parts, runs, request, record, room, guards, waits or not runs)
+    for room, guards, are_by_address in by_store:
+        runs = waits or are_by_address or not any(guard.is_async for guard in guards)
+        if are_by_address:
+            # Most are, and without a coroutine limits add 7 % less to a request.
+            known, route = project(), partial(route_of, request, record)
+            parts = [room.part_of_client(guard, request, known.place(guard, route)) for guard in guards]
+        else:
+            parts = await _called(_parts, runs, request, record, room, guards, waits or not runs)
         if not parts:
             continue
         decision = await room.decided(parts, waits)
         record.add(decision)
-        await _called(decision.tell_shadowed, runs, request)
+        if decision.shadowed:
+            await _called(decision.tell_shadowed, runs, request)
         # That of REST framework looks here too.
         getattr(request, "_request", request).rate_limit = decision.info
         if decision.blocked:
@@ -107,16 +116,17 @@ async def decide(request: Any, record: DjangoRecord, by_store: ByStore, view: An
 
 async def limit(request: Any, record: DjangoRecord, by_store: ByStore, view: Any, waits: bool) -> Any:
     """The response to a denied request, else ``None``."""
-    gate, accept = record.room.gate, request.META.get("HTTP_ACCEPT")
     try:
         decision = await decide(request, record, by_store, view, waits)
     except RequestError as error:
-        return _made(gate.rejection(error.kind, accept))
+        return _made(record.room.gate.rejection(error.kind, request.META.get("HTTP_ACCEPT")))
     if decision is None:
         return None
     runs = waits or not decision.deciding.guard.is_async
     response = await _called(decision.response, runs, request)
-    return _made(gate.refusal(record.infos, accept)) if response is None else response
+    if response is not None:
+        return response
+    return _made(record.room.gate.refusal(record.infos, request.META.get("HTTP_ACCEPT")))
 
 
 def _made(refusal: Any) -> HttpResponse:
@@ -129,7 +139,7 @@ async def finish(record: DjangoRecord, response: Any, waits: bool) -> Any:
         if record.carry(response, response.streaming):
             settled = SettledAsync if response.is_async else Settled
             response.streaming_content = settled(response.streaming_content, record)
-        else:
+        elif record.waits:
             await record.end(waits)
     return response
 
