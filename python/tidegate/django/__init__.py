@@ -85,9 +85,8 @@ def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
 
     async def limited(request: Any, *args: Any, **kwargs: Any) -> Any:
         record = begin(request)
-        is_seen = guard in record.seen
-        finishes = not is_seen and not record.is_carried
-        response = None if is_seen else await limit(request, record, rooms(record, [guard]), view, is_async)
+        finishes = not record.is_carried
+        response = await limit(request, record, rooms(record, [guard]), view, is_async)
         if response is None:
             try:
                 response = view(request, *args, **kwargs)
@@ -96,9 +95,20 @@ def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
             finally:
                 if response is None and finishes:
                     await record.end(is_async)
-        return await finish(record, response, is_async) if finishes else response
+        if finishes and finish(record, response):
+            await record.end(is_async)
+        return response
 
-    wrapped: Any = functools.wraps(view)(driven(limited, is_async))
+    decided = driven(limited, is_async)
+
+    def served(request: Any, *args: Any, **kwargs: Any) -> Any:
+        # The middleware has decided nearly always, and finishes the response.
+        return (view if guard in begin(request).seen else decided)(request, *args, **kwargs)
+
+    async def awaited(request: Any, *args: Any, **kwargs: Any) -> Any:
+        return await served(request, *args, **kwargs)
+
+    wrapped: Any = functools.wraps(view)(awaited if is_async else served)
     mark(OWNER, wrapped, guard)
     return wrapped
 

@@ -133,15 +133,15 @@ def _made(refusal: Any) -> HttpResponse:
     return HttpResponse(refusal.body, status=refusal.status, headers=dict(refusal.headers))
 
 
-async def finish(record: DjangoRecord, response: Any, waits: bool) -> Any:
-    """Puts headers on a response, and settles what it is charged for."""
-    if record.decisions:
-        if record.carry(response, response.streaming):
-            settled = SettledAsync if response.is_async else Settled
-            response.streaming_content = settled(response.streaming_content, record)
-        elif record.waits:
-            await record.end(waits)
-    return response
+def finish(record: DjangoRecord, response: Any) -> bool:
+    """Puts headers on a response; true if what it is charged for is to be settled now, as a stream is at its end."""
+    if not record.decisions:
+        return False
+    if record.carry(response, response.streaming):
+        settled = SettledAsync if response.is_async else Settled
+        response.streaming_content = settled(response.streaming_content, record)
+        return False
+    return record.waits
 
 
 class SettledAsync:
