@@ -66,8 +66,7 @@ class Definitions:
         return self._of_place(place) if self.derives else self._named
 
     def checks(self, place: str, actor: str, cost: int, factor: float) -> list[Asked]:
-        limits = self._of_place(place) if self.derives else self._named
-        return [(limit, actor, cost, factor) for limit in limits]
+        return [(limit, actor, cost, factor) for limit in self.of(place)]
 
     def __str__(self) -> str:
         texts = self._texts.replace("; ", ", ") if self.derives else ""
