@@ -78,7 +78,7 @@ class RateLimitThrottle(BaseThrottle):
             # Those of this request: a view may choose them in `get_throttles`.
             others = [getattr(other, "guard", None) for other in view.get_throttles()]
             found = [other for other in others if isinstance(other, DjangoGuard) and other not in record.seen]
-            by_store = rooms(record, found if guard in found else [guard])
+            by_store = rooms(record, tuple(found) if guard in found else (guard,))
             try:
                 denied = run(decide(request, record, by_store, type(view), False))
             except TidegateError as error:

@@ -181,7 +181,7 @@ class App:
             self.begin(asked)
         record = asked.environ[KEY] = EnvironRecord(self.room)
         plan = self._plan(asked)
-        record.seen.update(plan.seen)
+        record.seen |= plan.seen
         if asked.method == "OPTIONS" and getattr(plan.rule, "provide_automatic_options", False):
             # Flask answers it, without a view.
             return None
@@ -239,7 +239,7 @@ class App:
         record = _record()
         if record is None or guard in record.seen:
             return None
-        record.seen.add(guard)
+        record.seen |= {guard}
         return await self._limit(asked, record, self._plan(asked), [guard], waits)
 
     def after(self, response: Response) -> Response:

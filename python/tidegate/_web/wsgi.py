@@ -17,10 +17,8 @@ R = TypeVar("R")
 
 
 class EnvironRecord(Record):
-    def __init__(self, room: Room[Any]) -> None:
-        super().__init__(room)
-        self.seen: set[Guard[Any]] = set()
-        """Guards that have been asked, or that do not apply."""
+    seen: frozenset[Guard[Any]] = frozenset()
+    """Guards that have been asked, or that do not apply."""
 
     def carry(self, response: Any, is_stream: bool) -> bool:
         """Writes the headers, and notes what is not charged; true for a stream that may change what is."""

@@ -88,7 +88,7 @@ def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
         if guard in record.seen:
             # The middleware has decided, and finishes the response.
             return view(request, *args, **kwargs)
-        response = run(limit(request, record, rooms(record, [guard]), view, False))
+        response = run(limit(request, record, rooms(record, (guard,)), view, False))
         try:
             response = view(request, *args, **kwargs) if response is None else response
         finally:
@@ -100,7 +100,7 @@ def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
         record = begin(request)
         if guard in record.seen:
             return await view(request, *args, **kwargs)
-        response = await limit(request, record, rooms(record, [guard]), view, True)
+        response = await limit(request, record, rooms(record, (guard,)), view, True)
         try:
             response = await view(request, *args, **kwargs) if response is None else response
         finally:

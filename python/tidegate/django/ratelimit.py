@@ -247,7 +247,7 @@ def ratelimit(
                 with _bad_requests():
                     if is_async and any(rule.key in ("user", "user_or_ip") for rule in asked):
                         await find_user(request, record)
-                    by_store = rooms(record, [rule.guard for rule in asked])
+                    by_store = rooms(record, tuple(rule.guard for rule in asked))
                     denies = any(rule.denies(request) for rule in asked)
                     if block:
                         denies = denies or await decide(request, record, by_store, fn, is_async) is not None

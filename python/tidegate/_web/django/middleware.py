@@ -81,7 +81,7 @@ class RateLimitMiddleware:
 
     async def _without_view(self, request: Any, record: DjangoRecord, default: DjangoGuard, response: Any) -> Any:
         """Decides where no route has matched, or another middleware has responded."""
-        refusal = await self._limited(request, record, rooms(record, [default]), None)
+        refusal = await self._limited(request, record, rooms(record, (default,)), None)
         if refusal is None:
             return response
         # Closed with it: what closes a response by itself tells Django that the request has ended.
@@ -97,7 +97,7 @@ class RateLimitMiddleware:
     def _limit(self, request: Any, view: Any) -> Coroutine[Any, Any, Any]:
         record = begin(request)
         plan = project().plan(view, partial(route_of, request, record))
-        record.seen.update(plan.seen)
+        record.seen |= plan.seen
         return self._limited(request, record, plan.by_store, view)
 
     async def _limited(self, request: Any, record: DjangoRecord, by_store: ByStore, view: Any) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -120,9 +121,10 @@ class Project:
         self.room = self.rooms[DEFAULT]
         self._plans: dict[int, Plan] = {}
         self.default = cast("DjangoGuard | None", self.room.default)
-
-    def by_store(self, guards: Iterable[DjangoGuard]) -> ByStore:
+        self.by_store = lru_cache(MOST_VIEWS)(self._by_store)
         """Guards by their stores, each of which decides once."""
+
+    def _by_store(self, guards: tuple[DjangoGuard, ...]) -> ByStore:
         found: dict[str, list[DjangoGuard]] = {}
         for guard in guards:
             found.setdefault(guard.using, []).append(guard)
@@ -136,7 +138,7 @@ class Project:
             if len(self._plans) >= MOST_VIEWS:
                 self._plans.clear()
             found, seen = applying([self.default], marks(OWNER, view))
-            guards = cast("list[DjangoGuard]", found)
+            guards = cast("tuple[DjangoGuard, ...]", tuple(found))
             check_together((guard, self.place(guard, route)) for guard in guards)
             plan = self._plans[id(view)] = Plan(view, self.by_store(guards), seen)
         return plan

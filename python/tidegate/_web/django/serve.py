@@ -49,7 +49,7 @@ def route_of(request: Any, record: DjangoRecord) -> str | None:
     if match is None:
         return None
     route: str = match.route
-    if settings.USE_I18N and is_language_prefix_patterns_used(getattr(request, "urlconf", settings.ROOT_URLCONF))[0]:
+    if is_language_prefix_patterns_used(getattr(request, "urlconf", None) or settings.ROOT_URLCONF)[0]:
         route = route.removeprefix(f"{get_language() or settings.LANGUAGE_CODE}/")
     record.route = _template_of(route, "angles")
     return record.route
@@ -58,9 +58,9 @@ def route_of(request: Any, record: DjangoRecord) -> str | None:
 _template_of = lru_cache(4096)(_template)
 
 
-def rooms(record: DjangoRecord, guards: Sequence[DjangoGuard]) -> ByStore:
+def rooms(record: DjangoRecord, guards: tuple[DjangoGuard, ...]) -> ByStore:
     """The rooms that decide these limits, which are not asked again for this request."""
-    record.seen.update(guards)
+    record.seen = record.seen.union(guards)
     return project().by_store(guards)
 
 
