@@ -4,10 +4,10 @@
 //! and completes the futures of their calls.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ahash::AHashMap;
 use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
@@ -57,7 +57,7 @@ struct QueuedReply {
 #[pyclass(frozen, weakref, name = "_Bridge", module = "tidegate._tidegate")]
 pub(crate) struct Bridge {
     queue: Arc<Queue<QueuedReply>>,
-    pending: Mutex<HashMap<u64, PendingFuture>>,
+    pending: Mutex<AHashMap<u64, PendingFuture>>,
     event_loop: Py<PyWeakrefReference>,
 }
 
@@ -163,7 +163,7 @@ impl Bridge {
         Ok(future)
     }
 
-    fn pending(&self) -> MutexGuard<'_, HashMap<u64, PendingFuture>> {
+    fn pending(&self) -> MutexGuard<'_, AHashMap<u64, PendingFuture>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

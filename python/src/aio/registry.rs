@@ -1,8 +1,8 @@
 //! The bridges of this process, by their event loops.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ahash::AHashMap;
 use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
 
@@ -39,16 +39,16 @@ impl Entry {
 /// By the addresses of the loops. The lock is only held where no code of Python's runs. So no fork finds it locked:
 /// Python stops all other threads before it forks, with a global lock or without, and a thread can only be stopped where
 /// it runs such code.
-static ENTRIES: Mutex<Option<HashMap<usize, Entry>>> = Mutex::new(None);
+static ENTRIES: Mutex<Option<AHashMap<usize, Entry>>> = Mutex::new(None);
 
-struct Entries(MutexGuard<'static, Option<HashMap<usize, Entry>>>);
+struct Entries(MutexGuard<'static, Option<AHashMap<usize, Entry>>>);
 
 fn entries() -> Entries {
     Entries(ENTRIES.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl Entries {
-    fn all(&mut self) -> &mut HashMap<usize, Entry> {
+    fn all(&mut self) -> &mut AHashMap<usize, Entry> {
         self.0.get_or_insert_default()
     }
 
