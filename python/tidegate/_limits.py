@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -14,8 +13,6 @@ from ._tidegate import Limit, _Document, _limits_from_dict, _load_limits, _read_
 from ._watching import start
 
 __all__ = ["Limits", "SelectedLimits", "WatchedLimits"]
-
-_log = logging.getLogger("tidegate")
 
 
 class Limits(Mapping[str, Limit]):
@@ -362,7 +359,7 @@ class WatchedLimits(Limits):
             if self._engine is not None or self._told != str(error):
                 self._told = str(error)
                 extra = {"event": "limits-wrong", "source": self._name}
-                _log.warning("the limits before still hold: %s", error, extra=extra)
+                _logger().warning("the limits before still hold: %s", error, extra=extra)
                 self._call(self._on_error, error)
         return self._source[1] if self._engine is None else self._engine.pause
 
@@ -371,7 +368,7 @@ class WatchedLimits(Limits):
             return False
         self._document = document
         extra = {"event": "limits-changed", "source": self._name}
-        _log.info("%s: other limits hold now", self._name, extra=extra)
+        _logger().info("%s: other limits hold now", self._name, extra=extra)
         self._call(self._on_change, self)
         return True
 
@@ -393,3 +390,10 @@ class WatchedLimits(Limits):
 
     def __repr__(self) -> str:
         return f"<WatchedLimits of {self._name}: {self._document.named!r}>"
+
+
+def _logger() -> Any:
+    """The logger. It is imported where there is something to log: that takes a fifth of an import of all else."""
+    import logging
+
+    return logging.getLogger("tidegate")
