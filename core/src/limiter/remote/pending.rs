@@ -124,22 +124,25 @@ impl PendingCall {
         self.started = clock::now();
         let store = self.store.clone();
         let (on_callers_runtime, hold) = store.hold(over);
+        // Out of its box, as the request is below: what one thread makes and another frees has both wait for the
+        // allocator, and with 512 calls at a time each took an eighth longer.
+        let pending = *self;
         let done = Box::new(move |job: &Job, answer: Answer| {
             drop(hold);
-            done(self.deliver(job.request(), answer));
+            done(pending.deliver(job.request(), answer));
         });
-        let job = Arc::new(Job::new(request, store.settings.timeout, done));
+        let job = Arc::new(Job::new(*request, store.settings.timeout, done));
         if let Err(failure) = store.send(&job, on_callers_runtime) {
             job.finish(Err(failure));
         }
         job
     }
 
-    fn deliver(self: Box<Self>, request: &Request, answer: Answer) -> AnswerGuard {
+    fn deliver(self, request: &Request, answer: Answer) -> AnswerGuard {
         let decided = self.to_info(request, answer);
         let took_a_place =
             matches!(self.call, Verb::Acquire { .. }) && decided.as_ref().is_ok_and(|info| !info.blocked);
-        let back = took_a_place.then(|| (self, Box::new(request.clone())));
+        let back = took_a_place.then(|| (Box::new(self), Box::new(request.clone())));
         AnswerGuard { decided: Some(decided), back }
     }
 

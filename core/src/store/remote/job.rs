@@ -27,8 +27,7 @@ const MOST_HOPS: u8 = 5;
 /// A request under way. The first to finish it, with a reply or at its deadline, decides the outcome; a job that is
 /// dropped unfinished fails as for a connection that broke. So every call is answered.
 pub struct Job {
-    /// Apart, because it is large, and goes through several hands before it is here.
-    pub(crate) request: Box<Request>,
+    pub(crate) request: Request,
     /// The deadline of the caller, by the runtime's clock and by ours.
     pub(crate) deadline: Instant,
     pub(crate) expires: Micros,
@@ -48,10 +47,10 @@ impl fmt::Debug for Job {
 }
 
 impl Job {
-    pub(crate) fn new(request: impl Into<Box<Request>>, timeout: Duration, done: Done) -> Self {
+    pub(crate) fn new(request: Request, timeout: Duration, done: Done) -> Self {
         let timeout = timeout.min(LONGEST_TIMEOUT);
         let expires = clock::now().saturating_add(Micros::try_from(timeout.as_micros()).unwrap_or(Micros::MAX));
-        Self::until(request.into(), Instant::now() + timeout, expires, None, done)
+        Self::until(request, Instant::now() + timeout, expires, None, done)
     }
 
     /// A job that no caller waits for.
@@ -62,7 +61,7 @@ impl Job {
 
     /// The share of one server in a job that takes several.
     pub(crate) fn share(whole: &Arc<Self>, request: Request, done: Done) -> Self {
-        Self::until(Box::new(request), whole.deadline, whole.expires, Some(whole.clone()), done)
+        Self::until(request, whole.deadline, whole.expires, Some(whole.clone()), done)
     }
 
     /// One that is for this server and no other.
@@ -71,7 +70,7 @@ impl Job {
         self
     }
 
-    fn until(request: Box<Request>, deadline: Instant, expires: Micros, whole: Option<Arc<Self>>, done: Done) -> Self {
+    fn until(request: Request, deadline: Instant, expires: Micros, whole: Option<Arc<Self>>, done: Done) -> Self {
         Self {
             request,
             deadline,
