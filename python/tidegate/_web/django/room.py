@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -121,14 +121,9 @@ class Project:
         self.room = self.rooms[DEFAULT]
         self._plans: dict[int, Plan] = {}
         self.default = cast("DjangoGuard | None", self.room.default)
-        self.by_store = lru_cache(MOST_VIEWS)(self._by_store)
+        # Without a reference to the project: with its last one go its connections.
+        self.by_store = lru_cache(MOST_VIEWS)(partial(_by_store, self.rooms))
         """Guards by their stores, each of which decides once."""
-
-    def _by_store(self, guards: tuple[DjangoGuard, ...]) -> ByStore:
-        found: dict[str, list[DjangoGuard]] = {}
-        for guard in guards:
-            found.setdefault(guard.using, []).append(guard)
-        return [(self.named(name), one, all(guard.is_by_address for guard in one)) for name, one in found.items()]
 
     def plan(self, view: Any, route: FindRoute) -> Plan:
         """The limits of a view; those that are left out are not asked later either."""
@@ -149,10 +144,21 @@ class Project:
 
     def named(self, alias: str) -> DjangoRoom:
         """The room of a store."""
-        if alias not in self.rooms:
-            known = ", ".join(self.rooms)
-            raise refused("using", f"must be one of {known}", alias)
-        return self.rooms[alias]
+        return _room(self.rooms, alias)
+
+
+def _room(rooms: Mapping[str, DjangoRoom], alias: str) -> DjangoRoom:
+    if alias not in rooms:
+        known = ", ".join(rooms)
+        raise refused("using", f"must be one of {known}", alias)
+    return rooms[alias]
+
+
+def _by_store(rooms: Mapping[str, DjangoRoom], guards: tuple[DjangoGuard, ...]) -> ByStore:
+    found: dict[str, list[DjangoGuard]] = {}
+    for guard in guards:
+        found.setdefault(guard.using, []).append(guard)
+    return [(_room(rooms, name), one, all(guard.is_by_address for guard in one)) for name, one in found.items()]
 
 
 def _named(name: str, value: Any) -> Any:
