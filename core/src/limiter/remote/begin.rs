@@ -1,5 +1,7 @@
 //! The beginning of a call to a remote store: the deny cache, the fallback, and the request.
 
+use smallvec::SmallVec;
+
 use super::Remote;
 use super::pending::{Answers, Begun, Decided, PendingCall};
 use crate::check::Check;
@@ -149,7 +151,7 @@ impl Remote {
         pending.grants_alike = checks.iter().any(|check| check.at_least > 0);
         let mut keys: InlineVec<Key> = InlineVec::new();
         let mut entries: Distinct<Fingerprint> = Distinct::default();
-        let mut parts: InlineVec<Part> = InlineVec::new();
+        let mut parts: SmallVec<[Part; 2]> = SmallVec::new();
         let backend = &self.store.backend;
         for (index, check) in checks.iter().enumerate() {
             let key = |Place { shape, is_block }| {

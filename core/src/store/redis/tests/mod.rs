@@ -15,6 +15,7 @@ mod strategies;
 
 use ::redis::{Cmd, Connection, Pipeline, Value};
 use servers::Server;
+use smallvec::SmallVec;
 
 use super::protocol::decode::{Malformed, decode};
 use super::protocol::encode::encode;
@@ -114,7 +115,7 @@ struct Question {
 
 impl Question {
     fn new(namespace: &str, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Self {
-        let (mut names, mut parts) = (InlineVec::new(), InlineVec::new());
+        let (mut names, mut parts) = (InlineVec::new(), SmallVec::<[Part; 2]>::new());
         let (mut answers, mut asked): (Vec<(usize, Option<usize>)>, _) = (Vec::new(), Vec::new());
         for (index, check) in checks.iter().enumerate() {
             let is_same = |other: &Check<'_>| {

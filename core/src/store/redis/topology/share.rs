@@ -1,6 +1,6 @@
 //! The shares that slots of a cluster have in one decision.
 
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::algorithm::{LevelRule, Rule};
 use crate::decision::{Verb, takes};
@@ -110,7 +110,7 @@ pub(super) fn shares_of(request: &Request) -> Vec<Share> {
         request: Request {
             verb: request.verb,
             entries: InlineVec::new(),
-            parts: InlineVec::new(),
+            parts: SmallVec::new(),
             now: request.now,
             resolution: request.resolution,
         },
