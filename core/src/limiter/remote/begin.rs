@@ -1,7 +1,5 @@
 //! The beginning of a call to a remote store: the deny cache, the fallback, and the request.
 
-use smallvec::SmallVec;
-
 use super::Remote;
 use super::pending::{Answers, Begun, Decided, PendingCall};
 use crate::check::Check;
@@ -17,7 +15,7 @@ use crate::limit::{Place, Rules};
 use crate::limiter::checks::{self, rules};
 use crate::limiter::memory::Local;
 use crate::store::memory::Moment;
-use crate::store::remote::{DenyKey, EntryName, Key, OnError, ProcessState, Request};
+use crate::store::remote::{DenyKey, EntryName, Key, OnError, PartList, ProcessState, Request};
 use crate::time::Micros;
 
 impl Remote {
@@ -151,7 +149,7 @@ impl Remote {
         pending.grants_alike = checks.iter().any(|check| check.at_least > 0);
         let mut keys: InlineVec<Key> = InlineVec::new();
         let mut entries: Distinct<Fingerprint> = Distinct::default();
-        let mut parts: SmallVec<[Part; 2]> = SmallVec::new();
+        let mut parts = PartList::new();
         let backend = &self.store.backend;
         for (index, check) in checks.iter().enumerate() {
             let key = |Place { shape, is_block }| {

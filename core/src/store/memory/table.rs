@@ -360,13 +360,13 @@ impl<B: Beside> Table<B> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        algorithm::{Drains, Level},
-        log_duration::LogDuration,
-    };
+    use crate::algorithm::{Drains, Level};
+    use crate::log_duration::LogDuration;
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
@@ -376,7 +376,7 @@ mod tests {
         fn entries_stay_in_order_at_their_home_or_behind_it(
             steps in prop::collection::vec((any::<bool>(), 0_u32..8, 0_u128..40), 1..400)
         ) {
-            let (mut table, mut kept) = (Table::<()>::default(), std::collections::BTreeSet::new());
+            let (mut table, mut kept) = (Table::<()>::default(), BTreeSet::new());
             let (level, drain) = (Level { level: 1, since: 0 }, Drains { since: 0, time: LogDuration::of(1) });
             for (inserts, bit, number) in steps {
                 let name = 1 << (120 + bit) | number;

@@ -45,8 +45,8 @@ pub(crate) use process::{Over, ProcessState, RemoteStore};
 pub(crate) use reply::{Answer, Infos, Reply};
 #[cfg(all(feature = "shm", target_os = "linux"))]
 pub(crate) use reports::Reports;
-pub(crate) use request::Part;
 pub use request::Request;
+pub(crate) use request::{Part, PartList};
 pub use scan::Scan;
 pub use session::Session;
 pub use settings::Settings;

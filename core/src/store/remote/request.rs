@@ -20,9 +20,7 @@ pub struct Request {
     pub(crate) verb: Verb,
     /// Those of a reset are all that its checks can have.
     pub(crate) entries: InlineVec<Key>,
-    /// Room for two, as most calls have no more: they are large, and go from one thread to another. With room for four,
-    /// calls took 3 % longer where 512 were under way.
-    pub(crate) parts: SmallVec<[Part; 2]>,
+    pub(crate) parts: PartList,
     /// Given by the caller; otherwise the server's clock says.
     pub(crate) now: Option<Micros>,
     /// Instants are whole multiples of this.
@@ -32,12 +30,16 @@ pub struct Request {
 /// One check of a request.
 pub(crate) type Part = decision::Part<Rule>;
 
+/// Room for two, as most calls have no more: they are large, and go from one thread to another. With room for four,
+/// calls took 3 % longer where 512 were under way.
+pub(crate) type PartList = SmallVec<[Part; 2]>;
+
 impl Request {
     /// A call; on error, the index of the check whose cost is above what it can ever admit.
     pub(crate) fn new(
         verb: Verb,
         entries: InlineVec<Key>,
-        parts: SmallVec<[Part; 2]>,
+        parts: PartList,
         now: Option<Micros>,
     ) -> Result<Self, (usize, Impossible)> {
         let request = Self { verb, entries, parts, now, resolution: 1 };
@@ -54,7 +56,7 @@ impl Request {
 
     /// Removes these entries.
     pub(crate) fn reset(entries: InlineVec<Key>) -> Self {
-        Self { verb: Verb::Reset, entries, parts: SmallVec::new(), now: None, resolution: 1 }
+        Self { verb: Verb::Reset, entries, parts: PartList::new(), now: None, resolution: 1 }
     }
 
     /// The names of its entries. One may come twice where names [may coincide](super::Backend::names_may_coincide).
@@ -152,7 +154,7 @@ impl Request {
             return None;
         }
         let of_group = |members: InlineVec<usize>| {
-            let mut one = Self { entries: InlineVec::new(), parts: SmallVec::new(), ..self.clone() };
+            let mut one = Self { entries: InlineVec::new(), parts: PartList::new(), ..self.clone() };
             let mut entries: Distinct<usize> = Distinct::default();
             for part in members.iter().filter_map(|index| self.parts.get(*index)) {
                 let entry = entries.index_of(&part.entry);

@@ -15,7 +15,6 @@ mod strategies;
 
 use ::redis::{Cmd, Connection, Pipeline, Value};
 use servers::Server;
-use smallvec::SmallVec;
 
 use super::protocol::decode::{Malformed, decode};
 use super::protocol::encode::encode;
@@ -28,7 +27,7 @@ use crate::error::LimitError;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::{Limit, Place, Rules};
-use crate::store::remote::{EntryName, Part, Reply, Request};
+use crate::store::remote::{EntryName, Part, PartList, Reply, Request};
 use crate::time::Micros;
 
 /// A server that knows the script, and a connection to it.
@@ -115,7 +114,7 @@ struct Question {
 
 impl Question {
     fn new(namespace: &str, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Self {
-        let (mut names, mut parts) = (InlineVec::new(), SmallVec::<[Part; 2]>::new());
+        let (mut names, mut parts) = (InlineVec::new(), PartList::new());
         let (mut answers, mut asked): (Vec<(usize, Option<usize>)>, _) = (Vec::new(), Vec::new());
         for (index, check) in checks.iter().enumerate() {
             let is_same = |other: &Check<'_>| {

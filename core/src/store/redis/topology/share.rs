@@ -1,6 +1,6 @@
 //! The shares that slots of a cluster have in one decision.
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use crate::algorithm::{LevelRule, Rule};
 use crate::decision::{Verb, takes};
@@ -8,7 +8,7 @@ use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::store::redis::context::Context;
 use crate::store::redis::protocol::keys::slot;
-use crate::store::remote::{Infos, Part, Request};
+use crate::store::remote::{Infos, Part, PartList, Request};
 use crate::time::Micros;
 
 /// The share of one slot in a decision.
@@ -110,7 +110,7 @@ pub(super) fn shares_of(request: &Request) -> Vec<Share> {
         request: Request {
             verb: request.verb,
             entries: InlineVec::new(),
-            parts: SmallVec::new(),
+            parts: PartList::new(),
             now: request.now,
             resolution: request.resolution,
         },
