@@ -28,8 +28,8 @@ pub(in crate::store) use self::{
     overflow::{CELLS, Seats},
     several::{decide, shards_of},
     shelf::{Kept, Shelf, Shelves},
-    slot::{Drain, Timeline},
-    table::{CANDIDATES, GIVEN_LIVES, Place, SWEEP_AT_MOST, SWEEP_PER_MILLI},
+    slot::{Drain, GIVEN_LIVES, Timeline},
+    table::{CANDIDATES, Place, SWEEP_AT_MOST, SWEEP_PER_MILLI},
 };
 
 #[cfg(feature = "remote")]

@@ -9,6 +9,12 @@ const NUMBER_BITS: u32 = FLAG.trailing_zeros() - LogDuration::BITS;
 const NUMBER: u64 = (1 << NUMBER_BITS) - 1;
 const FLAG: u64 = 1 << 63;
 
+/// The bytes that a processor fetches together.
+pub(super) const CACHE_LINE: usize = 64;
+
+/// An entry from a caller's clock lives at least this long after the last call with such a clock.
+pub(in crate::store) const GIVEN_LIVES: Micros = 3_600 * 1_000_000;
+
 /// The clock of an entry's instants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) enum Timeline {
