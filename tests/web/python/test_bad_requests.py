@@ -210,7 +210,12 @@ def test_a_cost_that_never_fits_is_a_problem(place: Any, request: pytest.Fixture
 
 
 @pytest.mark.parametrize(
-    ("key", "actor"), [(7.0, "7"), (-0.0, "0"), (1.5, "1.5"), (1e16, "10000000000000000"), (1e21, "1e+21")]
+    ("key", "actor"),
+    [
+        *[(7.0, "7"), (-0.0, "0"), (1.5, "1.5"), (1e16, "10000000000000000"), (1e21, "1e+21"), (-1.5e300, "-1.5e+300")],
+        (2**62 * 1.0, "4611686018427388000"),
+        *[(0.0001, "0.0001"), (-2.5e-5, "-0.000025"), (1e-6, "0.000001"), (1e-7, "1e-7"), (-2.5e-9, "-2.5e-9")],
+    ],
 )
 def test_a_number_is_the_actor_that_javascript_makes_of_it(key: float, actor: str) -> None:
     limiter, door = Limiter(), Bucket("door", size=2)
