@@ -27,7 +27,7 @@ pub(in crate::store) const SWEEP_AT_MOST: u64 = 2048;
 /// The entries that are looked at to find one that has drained.
 pub(in crate::store) const CANDIDATES: usize = 64;
 
-/// What all calls need comes first, in one cache line with the lock: in two lines, two threads took a twentieth longer.
+/// The fields that all calls need first, in one cache line with the lock: in two, two threads took a twentieth longer.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct Table<B = ()> {
