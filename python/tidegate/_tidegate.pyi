@@ -1751,7 +1751,7 @@ def client_of(address: str | IPv4Address | IPv6Address, ipv6_prefix: int = 64) -
     ('ip:203.0.113.9', 'ip:2001:db8:1:2::/64')
     """
 
-def _key_of(key: str, /) -> str:
+def _key_of(key: str | float, /) -> str:
     """The actor that stands for a key, which a client may have chosen."""
 
 def _template(path: str, syntax: str, /) -> str:

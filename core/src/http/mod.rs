@@ -33,5 +33,5 @@ pub use proxies::TrustedProxies;
 pub use refusal::Refusal;
 pub use room::{
     APP, Asked, CANDIDATE, Denials, Names, Paid, Plan, Planned, RequestError, Role, Syntax, Trial, TrialCounts,
-    client_of, key_of, route_name, template,
+    client_of, key_of, key_of_number, route_name, template,
 };

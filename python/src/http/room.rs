@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyString};
 use tidegate::ffi;
 use tidegate::http::{self, RequestError, Syntax};
 use tidegate::limits::Value;
@@ -37,8 +38,13 @@ pub(crate) fn client_of(address: &Bound<'_, PyAny>, ipv6_prefix: Arg<'_, '_>) ->
 #[pyfunction]
 #[pyo3(name = "_key_of", signature = (key, /))]
 pub(crate) fn key_of<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let Ok(text) = key.cast::<pyo3::types::PyString>() else {
-        return Err(wrong_type("", "key", "must be a string", value::read(key)?));
+    if let Ok(number) = key.cast::<PyFloat>()
+        && number.value().is_finite()
+    {
+        return Ok(http::key_of_number(number.value()).into_pyobject(key.py())?.into_any());
+    }
+    let Ok(text) = key.cast::<PyString>() else {
+        return Err(wrong_type("", "key", "must be text or a finite number", value::read(key)?));
     };
     // What is no text is refused where it is used.
     let Ok(known) = text.to_str() else { return Ok(key.clone()) };

@@ -27,9 +27,6 @@ R = TypeVar("R")
 # The name of a header, a token of RFC 9110.
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
-# The powers of ten of numbers whose zeros JavaScript writes.
-WRITTEN_OUT = range(-6, 21)
-
 # Guards and places that have been looked at; programs have few.
 MOST_KNOWN = 10_000
 
@@ -231,18 +228,6 @@ class Marked(str):
     __slots__ = ()
 
 
-def _written(number: float) -> str:
-    """A number as JavaScript writes it, which counts in the same entries: with other bounds for powers of ten."""
-    text = repr(number + 0.0).removesuffix(".0")
-    mantissa, _, exponent = text.partition("e")
-    if not exponent:
-        return text
-    power, sign, digits = int(exponent), "-" if number < 0 else "", mantissa.lstrip("-").replace(".", "")
-    if power not in WRITTEN_OUT:
-        return f"{mantissa}e{power:+}"
-    return sign + (digits.ljust(power + 1, "0") if power > 0 else f"0.{digits.zfill(len(digits) - power - 1)}")
-
-
 def actor_of(key: object) -> str:
     """The actor of a key. Numbers and UUIDs are common as keys of users."""
     if type(key) is str:
@@ -253,7 +238,7 @@ def actor_of(key: object) -> str:
         if (isinstance(key, str | int) and not isinstance(key, bool)) or type(key).__name__ == "UUID":
             return _key_of(str(key))
         if isinstance(key, float) and math.isfinite(key):
-            return _key_of(_written(float(key)))
+            return _key_of(key)
     except ValueError:
         # An integer of so many digits that Python does not write it.
         key = "a huge number"

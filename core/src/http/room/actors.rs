@@ -66,6 +66,35 @@ pub fn key_of(key: &str) -> Cow<'_, str> {
     }
 }
 
+/// The actor that stands for a key that is a finite number: its digits as JavaScript writes them, so that a user whose key
+/// is one has the same entries in every language. Hosts refuse other numbers before.
+///
+/// ```
+/// use tidegate::http::key_of_number;
+///
+/// assert_eq!([0.00001, 7.0, 1e21].map(key_of_number), ["0.00001", "7", "1e+21"]);
+/// ```
+#[must_use]
+pub fn key_of_number(number: f64) -> String {
+    if !number.is_finite() {
+        return number.to_string();
+    }
+    let (sign, size) = (if number < 0.0 { "-" } else { "" }, number.abs());
+    // The fewest digits that say the number; Rust does not choose the even ones of two that are as near.
+    let fewest = format!("{size:e}").bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    let exact = format!("{size:.0$e}", fewest - 1);
+    let (mantissa, power) = exact.split_once('e').unwrap_or((&exact, "0"));
+    let (digits, power) = (mantissa.replace('.', ""), power.parse().unwrap_or(0_i32));
+    match (power, usize::try_from(power + 1)) {
+        (0..21, Ok(whole)) => match digits.split_at_checked(whole) {
+            Some((whole, part)) if !part.is_empty() => format!("{sign}{whole}.{part}"),
+            _ => format!("{sign}{digits:0<whole$}"),
+        },
+        (-6..0, _) => format!("{sign}0.{digits:0>0$}", fewest + power.unsigned_abs() as usize - 1),
+        _ => format!("{sign}{mantissa}e{power:+}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +105,31 @@ mod tests {
         let actors: std::collections::HashSet<_> = keys.iter().map(|key| key_of(key)).collect();
         assert_eq!(actors.len(), keys.len());
         assert!(actors.iter().all(|actor| !actor.starts_with("ip:")));
+    }
+
+    #[test]
+    fn a_number_is_written_as_by_javascript() {
+        let written = [
+            (-0.0, "0"),
+            (811_212_085_039_910.0 + 0.25, "811212085039910.2"),
+            (0.25, "0.25"),
+            (1.5, "1.5"),
+            (-2.5e-5, "-0.000025"),
+            (1e-6, "0.000001"),
+            (1e-7, "1e-7"),
+            (-2.5e-9, "-2.5e-9"),
+            (5e-324, "5e-324"),
+            (1e16, "10000000000000000"),
+            (4_611_686_018_427_387_904.0, "4611686018427388000"),
+            (123_456_789_012_345_680_000.0, "123456789012345680000"),
+            (1e21, "1e+21"),
+            (-1.5e300, "-1.5e+300"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-inf"),
+        ];
+        for (number, text) in written {
+            assert_eq!(key_of_number(number), text);
+        }
     }
 
     #[test]

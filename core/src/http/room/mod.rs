@@ -8,7 +8,7 @@ mod plan;
 mod request_error;
 mod trials;
 
-pub use actors::{client_of, key_of};
+pub use actors::{client_of, key_of, key_of_number};
 pub use denials::Denials;
 pub use names::{APP, CANDIDATE, Names, Syntax, route_name, template};
 pub use plan::{Asked, Paid, Plan, Planned, Role};
