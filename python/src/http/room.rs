@@ -38,13 +38,12 @@ pub(crate) fn client_of(address: &Bound<'_, PyAny>, ipv6_prefix: Arg<'_, '_>) ->
 #[pyfunction]
 #[pyo3(name = "_key_of", signature = (key, /))]
 pub(crate) fn key_of<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    if let Ok(number) = key.cast::<PyFloat>()
-        && number.value().is_finite()
-    {
-        return Ok(http::key_of_number(number.value()).into_pyobject(key.py())?.into_any());
-    }
     let Ok(text) = key.cast::<PyString>() else {
-        return Err(wrong_type("", "key", "must be text or a finite number", value::read(key)?));
+        let written = key.cast::<PyFloat>().ok().and_then(|number| http::key_of_number(number.value()));
+        let Some(written) = written else {
+            return Err(wrong_type("", "key", "must be text or a finite number", value::read(key)?));
+        };
+        return Ok(written.into_pyobject(key.py())?.into_any());
     };
     // What is no text is refused where it is used.
     let Ok(known) = text.to_str() else { return Ok(key.clone()) };

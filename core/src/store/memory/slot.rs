@@ -9,7 +9,7 @@ const NUMBER_BITS: u32 = FLAG.trailing_zeros() - LogDuration::BITS;
 const NUMBER: u64 = (1 << NUMBER_BITS) - 1;
 const FLAG: u64 = 1 << 63;
 
-/// The bytes that a processor fetches together.
+/// The bytes of a cache line.
 pub(super) const CACHE_LINE: usize = 64;
 
 /// An entry from a caller's clock lives at least this long after the last call with such a clock.
