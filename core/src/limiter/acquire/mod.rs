@@ -28,7 +28,8 @@ use crate::time::{Micros, millis_up};
 /// gives, and step again.
 ///
 /// If every limit can reserve (bucket, token bucket, fixed window, smooth), the first step reserves by charging at once.
-/// Elsewhere this process keeps a wait queue, in order of arrival, and the call at its head charges when its cost fits.
+/// Elsewhere this process keeps a wait queue, in order of arrival, and a call charges when its cost fits with those of all
+/// calls ahead.
 /// Dropping it before it is done leaves the queue, and gives a reservation back once, as a [`Receipt`](crate::Receipt).
 ///
 /// ```
