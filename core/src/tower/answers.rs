@@ -16,6 +16,10 @@ pub(super) struct Answers {
     fields: Vec<&'static str>,
 }
 
+/// The mark of a response to a request that limits denied, for the layers around them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DeniedInside;
+
 impl Answers {
     /// The results of the checks that are enforced.
     pub(super) fn of(info: &LimitInfo, checks: &[Check<'_>]) -> Self {
@@ -55,6 +59,7 @@ impl Answers {
     /// The response to a request that these results deny, by all lines of its `Accept`.
     pub(super) fn refuse(mut self, gate: &Gate, accept: &[&[u8]]) -> Response<String> {
         let (mut response, fields) = refused(gate.refusal(&self.policies(), accept, None));
+        response.extensions_mut().insert(DeniedInside);
         if gate.shows_limits() {
             self.fields = fields;
             response.extensions_mut().insert(self);

@@ -11,7 +11,7 @@ use http::header::{ACCEPT, HeaderValue};
 use http::{Request, Response, StatusCode};
 use tower_service::Service;
 
-use super::answers::{Answers, failed, refused};
+use super::answers::{Answers, DeniedInside, failed, refused};
 use super::counted::Counted;
 use super::grpc;
 use super::held::{Held, Hold, ResponseBody};
@@ -88,14 +88,13 @@ where
                 let held = Held::with(parts.extensions.get(), hold);
                 parts.extensions.insert(held);
             }
-            let mut response = inner.call(Request::from_parts(parts, body)).await?;
-            if let Some(is_charged) = &options.charge_on {
-                let (parts, body) = response.into_parts();
-                if !is_charged(&parts) {
-                    charge.give_back().await;
-                }
-                response = Response::from_parts(parts, body);
+            let (parts, body) = inner.call(Request::from_parts(parts, body)).await?.into_parts();
+            // Limits around each other charge all or nothing.
+            let is_denied = parts.extensions.get::<DeniedInside>().is_some();
+            if is_denied || options.charge_on.as_ref().is_some_and(|is_charged| !is_charged(&parts)) {
+                charge.give_back().await;
             }
+            let mut response = Response::from_parts(parts, body);
             answers.write(&mut response, &options.gate);
             let hold = charge.held();
             Ok(response.map(|body| ResponseBody::new(body, hold)))

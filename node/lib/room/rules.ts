@@ -118,8 +118,10 @@ export function rulesOfDocument<Request>(
 /** The limits, where all of them are decided for this key's actor at cost 1 and nothing else is asked. */
 export function plainOf<Request>(rules: Rules<Request>, { key }: Settings<Request>): Limit | Limit[] | undefined {
   const isPlain = rules.every((rule) => rule.key === key && rule.cost === 1 && rule.factor === 1 && !rule.isPlanned)
-  const [only, ...more] = rules.map(({ limit }) => limit)
-  return only === undefined || !isPlain ? undefined : more.length === 0 ? only : [only, ...more]
+  const limits = rules.map(({ limit }) => limit)
+  // A limit that is listed twice is charged once.
+  if (!isPlain || new Set(limits.map(({ key }) => key)).size < limits.length) return undefined
+  return limits.length === 1 ? limits[0] : limits
 }
 
 /** Returns these rules; a list without any, and what every request would fail with, is refused. */

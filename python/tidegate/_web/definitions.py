@@ -44,7 +44,8 @@ class Definitions:
         """There are texts whose key is the name of their place."""
         if texts and name is not None:
             named += self._read(name)
-        self._named = tuple(named)
+        # What is listed twice is asked for once.
+        self._named = tuple(dict.fromkeys(named))
         self._of_place = lru_cache(MOST_PLACES)(lambda place: (*self._named, *self._read(place)))
         self.checked = self.of(_APP)
         """The limits, with keys as if they were those of a whole application."""

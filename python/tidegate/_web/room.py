@@ -160,7 +160,8 @@ class Room(Generic[R]):
         if key is None:
             actors = [self.actor(request, guard.key_name)]
         elif isinstance(key, list | tuple):
-            actors = [self.named(one, request) for one in key]
+            # Several may be those of one actor, who is charged once.
+            actors = list(dict.fromkeys(self.named(one, request) for one in key))
         else:
             actors = [self.named(key, request)]
 

@@ -79,7 +79,7 @@ const OPTIONS: &str = "it may have db, username, password, sentinel_username, se
 pub(crate) fn refused(url: &str, problem: &str) -> LimitError {
     let scheme = url.split_once("://").and_then(|(scheme, _)| SCHEMES.iter().find(|known| **known == scheme));
     let shown = scheme.map_or_else(
-        || format!("{} characters", url.chars().count()),
+        || if url.is_empty() { "none".to_owned() } else { format!("text of length {}", url.chars().count()) },
         |scheme| format!("one that begins with {scheme}://"),
     );
     LimitError::range("", "url", problem, shown)
