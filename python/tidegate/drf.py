@@ -59,7 +59,7 @@ class RateLimitThrottle(BaseThrottle):
         given = {name: getattr(cls, name) for name in names}
         guard = DjangoRoom.guard(cls.limits, using=cls.using, **{**given, "name": cls.name or cls.__name__})
         # Another class may have the same name by accident.
-        guard.derives = cls.name is None
+        guard.derives = cls.name is None and (guard.has_texts or guard.limits is not None)
         cls.guard = guard
 
     def __init__(self) -> None:

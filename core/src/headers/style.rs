@@ -91,8 +91,8 @@ impl FromStr for Style {
 /// The fields for one response of all answers that belong to it, whichever decisions they came from.
 ///
 /// Every policy is named, once; where two answers belong to one policy, the tighter one is written. `X-RateLimit`
-/// fields have the tightest answer of all, and there is one `Retry-After`, the longest. Answers without a limit have no
-/// fields.
+/// fields have the tightest answer of all, and there is one `Retry-After`, the longest of those that deny. Answers without
+/// a limit have no fields.
 ///
 /// ```
 /// use tidegate::headers::{Draft, Policy, Style, merged};
@@ -113,10 +113,9 @@ pub fn merged(answers: &[Policy<'_>], style: Style) -> Vec<Header> {
         (None, _) => Vec::new(),
         (Some(binding), [one]) => style.fields(one.info, &policies, binding),
         (Some(binding), _) => {
-            let mut together = LimitInfo::merged(policies.iter().map(|policy| policy.info.clone()).collect());
-            // An admitted answer says when the next call would be, and one that was charged for a denied call when it
-            // would fit again: before that, the same request would be denied there.
-            together.reset_ms = policies.iter().map(|policy| policy.info.reset_ms).max().unwrap_or(0);
+            // Of a denied request only those limits say when to come back that deny it, or that it was charged to: what
+            // the others charged is given back.
+            let together = LimitInfo::merged(policies.iter().map(|policy| policy.info.clone()).collect());
             style.fields(&together, &policies, binding)
         }
     }

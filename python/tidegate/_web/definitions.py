@@ -40,6 +40,7 @@ class Definitions:
                 made = limit if isinstance(limit, Limit) else Limit.from_dict(limit)
                 named.append(self._renamed(made))
         self._texts = "; ".join(texts)
+        self.has_texts = bool(texts)
         self.derives = bool(texts) and name is None
         """There are texts whose key is the name of their place."""
         if texts and name is not None:
@@ -77,7 +78,7 @@ class Definitions:
 class Documented:
     """The limits of a document, which depend on the actor and may change."""
 
-    derives = False
+    derives = has_texts = False
 
     def __init__(self, document: Limits | SelectedLimits) -> None:
         self._document = document

@@ -144,6 +144,7 @@ class Guard(Generic[R]):
         self.is_plain = len(known) == 1 and not (asks or self.is_shadow or self.holds or self.may_change)
         """Nothing is to be asked for but the actor, and nothing is decided beside."""
         self.is_by_address = self.is_plain and self.key_name == "ip"
+        self.has_texts = any(one.has_texts for one in known)
         self.derives = any(one.derives for one in known)
         """It has texts that are named by their place."""
         if self.is_shadow and candidate is not None:

@@ -65,9 +65,12 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def ask(port: int, path: str = "/", method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:
+def ask(
+    port: int, path: str = "/", method: str = "GET", body: bytes | None = None, peer: str | None = None, **headers: str
+) -> Answer:
     """Sends a request over a connection of its own. ``x_api_key="k"`` is the header ``X-Api-Key: k``."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    source = None if peer is None else (peer, 0)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60, source_address=source)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         response = connection.getresponse()
