@@ -77,7 +77,7 @@ class GuardOptions(LimitOptions[R], total=False):
     key: str | Callable[[R], Given[object]] | None
     """The actor: a function of the request, ``"ip"`` (the default), ``"header:NAME"``, or a name that the
     framework adds, such as ``"user"``. Where the function returns ``None``, the client's address is limited. A list
-    names several actors, and each of them is limited."""
+    names several actors, at least one, and each of them is limited."""
 
 
 class Part:

@@ -160,6 +160,9 @@ class Room(Generic[R]):
         if key is None:
             actors = [self.actor(request, guard.key_name)]
         elif isinstance(key, list | tuple):
+            if not key:
+                # A client may have chosen it, and must not choose to be without a limit.
+                raise invalid(refused("key", "must name at least one actor", key), "key")
             # Several may be those of one actor, who is charged once.
             actors = list(dict.fromkeys(self.named(one, request) for one in key))
         else:
