@@ -37,6 +37,11 @@ async def decide(store: Store, parts: Sequence[Part], waits: bool) -> Decision:
             answer = limiter.limit(*checks[0]) if is_one else limiter.limit_all(checks)
             info = answer if isinstance(answer, LimitInfo) else await answer
     except LimitError as error:
+        if any(part.shadow or part.candidate for part in parts):
+            # What is only tried fails no request, and nothing is charged yet. What is enforced is asked for again.
+            for part in parts:
+                part.shadow = part.candidate = None
+            return await decide(store, parts, waits)
         raise by_request(error, any(callable(part.guard.cost) for part in parts)) from error.__cause__
     except StoreError:
         # A store that fails fails no request where nothing is enforced.

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fastapi import Depends, FastAPI
 
 from harness import Client, hello
 from server import RedisServer
-from tidegate import Bucket, Legacy, Limiter, SlidingWindow
+from tidegate import Bucket, ConfigurationError, Legacy, Limiter, LimitError, SlidingWindow
 from tidegate.asgi import RateLimitMiddleware, settle
+from tidegate.fastapi import RateLimit
+from tidegate.fastapi import RateLimitMiddleware as FromFastAPI
 from tidegate.shadow import CandidateCounts, ShadowCounts, candidate_counts, clear_counts, shadow_counts
 
 DAY = 86_400_000
@@ -100,6 +103,86 @@ def test_a_store_that_fails_fails_no_request_in_shadow_mode() -> None:
         assert client.state["rate_limit"].allowed
         assert shadow_counts() == {}
         assert Client(RateLimitMiddleware, candidate=bucket("api", 2), **options).ask().status == 503
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"key": lambda _request: "a" * 70_000},
+        {"key": lambda _request: {}},
+        {"key": lambda _request: []},
+        {"key": lambda _request: [str(number) for number in range(1001)]},
+        {"key": lambda _request: int("nobody")},
+        {"key": "header:x-twice"},
+        {"cost": lambda _request: -1},
+        {"cost": lambda _request: 10**400},
+        {"factor": lambda _request: -1},
+    ],
+)
+def test_what_is_only_tried_refuses_no_request(limiter: Limiter, options: Any) -> None:
+    shadow = bucket("strict", 1)
+
+    def behind(app: Any) -> Any:
+        async def twice(scope: Any, receive: Any, send: Any) -> None:
+            headers = [*scope["headers"], (b"x-twice", b"one"), (b"x-twice", b"two")]
+            await app({**scope, "headers": headers}, receive, send)
+
+        return twice
+
+    def asked(**more: Any) -> tuple[int, Client]:
+        client = Client(lambda app, **given: behind(RateLimitMiddleware(app, **given)), **more)
+        return client.ask().status, client
+
+    status, client = asked(limiter=limiter, limits=shadow, shadow=True, **options)
+    assert (status, client.state["rate_limit"].allowed) == (200, True)
+    assert client.state["rate_limit"].remaining == 2**53 - 1
+    if "factor" in options:
+        with pytest.raises(LimitError):
+            asked(limiter=limiter, limits=shadow, **options)
+    else:
+        assert asked(limiter=limiter, limits=shadow, **options)[0] == 400
+    assert shadow_counts() == {}
+
+
+def test_limits_in_shadow_mode_need_no_address(limiter: Limiter) -> None:
+    options: Any = {"limiter": limiter, "limits": bucket("api", 1)}
+    client = Client(RateLimitMiddleware, shadow=True, **options)
+    assert client.ask(peer=None).status == 200
+    assert client.state["rate_limit"].allowed
+    with pytest.raises(ConfigurationError):
+        Client(RateLimitMiddleware, **options).ask(peer=None)
+
+
+def test_an_error_of_a_function_is_passed_on_in_shadow_mode(limiter: Limiter) -> None:
+    def key(_request: Any) -> str:
+        raise KeyError("user")
+
+    def wrong(_request: Any) -> Any:
+        return Bucket("door", size=0)
+
+    for options, error in (({"key": key}, KeyError), ({"key": wrong}, LimitError), ({"factor": key}, KeyError)):
+        with pytest.raises(error):
+            Client(RateLimitMiddleware, limiter=limiter, limits=bucket("api", 1), shadow=True, **options).ask()
+    with pytest.raises(LimitError):
+        Client(RateLimitMiddleware, limiter=limiter, limits=wrong, shadow=True).ask()
+
+
+@pytest.mark.parametrize("bad", ["key", "cost"])
+def test_what_is_only_tried_fails_no_request_of_what_is_enforced(limiter: Limiter, bad: str) -> None:
+    values: dict[str, Any] = {"key": "a" * 70_000, "cost": -1}
+
+    def served(shadow: Any, enforced: Any) -> list[int]:
+        app = FastAPI()
+        limits = [RateLimit(bucket("tried", 9), shadow=True, **shadow), RateLimit(bucket("api", 1), **enforced)]
+        app.get("/", dependencies=[Depends(limit) for limit in limits])(lambda: "hello")
+        app.add_middleware(FromFastAPI, limiter=limiter)
+        return statuses(Client(lambda app: app, app=app), 2)
+
+    wrong = {bad: lambda _request: values[bad]}
+    assert served(wrong, {}) == [200, 429]
+    assert shadow_counts() == {}
+    assert served({}, wrong) == [400, 400]
+    assert served(wrong, wrong) == [400, 400]
 
 
 def test_limits_in_shadow_mode_are_given_back(limiter: Limiter) -> None:
