@@ -12,6 +12,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.test import Client as WerkzeugClient
 
 from tidegate import Bucket, LimitError, parse_headers
 from tidegate._http import forget_mistakes
@@ -314,6 +316,17 @@ def test_settings_that_change_while_the_program_runs(told: Any) -> None:
         with override_settings(TIDEGATE={"LIMITS": Bucket("day", size=most), "NAME": "day"}):
             assert [client.get("/nowhere/").status_code for _ in range(3)] == [404] * most + [429] * (3 - most)
     # The client's handler was made before: the first request makes the limiter anew, and that is no mistake.
+    assert told() == []
+
+
+def test_clients_behind_the_proxies_of_werkzeug(told: Any) -> None:
+    forget_mistakes()
+    client = WerkzeugClient(ProxyFix(site.wsgi))
+    with override_settings(TIDEGATE={"LIMITS": "1/day"}):
+        sent = ("9.9.9.9", "8.8.8.8", "9.9.9.9", "foo", "unknown")
+        peer = {"REMOTE_ADDR": "127.0.0.1"}
+        answers = [client.get("/a/", headers={"X-Forwarded-For": one}, environ_base=peer).status_code for one in sent]
+    assert answers == [404, 404, 429, 404, 429]
     assert told() == []
 
 
