@@ -29,6 +29,9 @@ class EnvironRecord(Record):
             # A refusal has them already. Others get them in place of their own: of two a client reads neither.
             if not blocked or name not in fields:
                 fields[name] = value
+        if blocked:
+            for name, value in self.lacking(fields, status):
+                fields[name] = value
         self.judge(status, response)
         return is_stream and not blocked and (self.waits or any(part.guard.has_cost for part in self.parts()))
 

@@ -150,7 +150,8 @@ def test_another_framework_has_handlers_for_its_own_requests(down: Limiter, stat
         return "hello"
 
     options = {"limiter": down} if status == 503 else {"key": lambda _request: MALFORMED["too long"]}
-    limited = DefineMiddleware(RateLimitMiddleware, limits=DOOR, silence="store-unreachable", **options)
+    middleware: Any = RateLimitMiddleware
+    limited = DefineMiddleware(middleware, limits=DOOR, silence="store-unreachable", **options)
     app: Any = Litestar([root], exception_handlers={ValueError: handle, OSError: handle}, middleware=[limited])
     assert Client(lambda app: app, app=app).ask().status == status
 

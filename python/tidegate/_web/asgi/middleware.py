@@ -11,7 +11,7 @@ from ..decision import decide
 from ..frames import serves
 from ..guard import Guard, GuardOptions, Limits, R, Unpack
 from ..store import MEMORY, LimiterLike
-from .connection import ASGIApp, Message, Outcome, Receive, Request, Scope, Send
+from .connection import ASGIApp, Outcome, Receive, Request, Scope, Send
 from .failure import can_respond, refuse, respond
 from .record import KEY, Record
 from .room import AsgiRoom, ClientLimits
@@ -124,14 +124,7 @@ class RateLimitMiddleware:
         if response is None or not can_respond(scope):
             await refuse(self.room, record.infos, scope, send)
             return
-
-        async def carry(message: Message) -> None:
-            if message["type"].endswith("http.response.start"):
-                fields = record.with_fields(message.get("headers", ()), message["status"])
-                message = {**message, "headers": fields}
-            await send(message)
-
-        await response(scope, receive, carry)
+        await record.answer(response, scope, receive, send)
 
     def __repr__(self) -> str:
         return f"<RateLimitMiddleware {self.guard or 'without limits'}>"
