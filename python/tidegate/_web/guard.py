@@ -32,7 +32,7 @@ Limits: TypeAlias = (
     "Written | Sequence[Written] | Document | SelectedLimits | Callable[[R], Given[Written | Sequence[Written] | None]]"
 )
 """A limit, a text, a list of them, a document or some of its limits, or a function of the request that returns a limit,
-a text or a list; ``None`` limits nothing."""
+a text or a list; ``None`` or an empty list limits nothing."""
 
 # Limits that functions returned, kept compiled by what they returned.
 MOST_CHOICES = 1024
@@ -158,8 +158,8 @@ class Guard(Generic[R]):
         return Part(self, self.static.checks(place, actor, self.cost, self.factor), place)
 
     def chosen(self, chosen: Any) -> Definitions | None:
-        """The limits that a function returned."""
-        if chosen is None:
+        """The limits that a function returned; ``None`` where that is ``None`` or an empty list."""
+        if chosen is None or (isinstance(chosen, list | tuple) and not chosen):
             return None
         try:
             return self._choices(tuple(chosen) if isinstance(chosen, list) else chosen)
