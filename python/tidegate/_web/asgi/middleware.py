@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -101,7 +102,9 @@ class RateLimitMiddleware:
                 await record.end(True)
         except BaseException as error:
             if is_outermost and record.waits:
-                if kind == "http" and not record.is_judged:
+                # A request that is cancelled has no response to be judged by, so its charge stays.
+                is_cancelled = isinstance(error, asyncio.CancelledError)
+                if kind == "http" and not (record.is_judged or is_cancelled):
                     record.judge(500, Outcome(500, (), error))
                 record.end_soon()
             raise
