@@ -124,7 +124,8 @@ class Guard(Generic[R]):
         self.is_shadow = shadow is True
         observed = None if isinstance(shadow, bool) else shadow
         self.shadow = None if observed is None else Definitions("shadow", observed, self.name, " shadow")
-        self.candidate = None if candidate is None else Definitions("candidate", candidate, self.name, _CANDIDATE)
+        beside = self._only_key() or self.name
+        self.candidate = None if candidate is None else Definitions("candidate", candidate, beside, _CANDIDATE)
         key, cost, factor = options.get("key"), options.get("cost"), options.get("factor")
         self.key = None if isinstance(key, str) else _check_function("key", key)
         self.key_name = key if isinstance(key, str) else "ip"
@@ -151,6 +152,13 @@ class Guard(Generic[R]):
         if not isinstance(override, bool):
             raise refused("override", "must be True or False", override)
         _check_numbers(self.cost, self.factor, [limit for one in known for limit in one.checked])
+
+    def _only_key(self) -> str | None:
+        """The key of the only limit, which a candidate as text may replace; none that a place names."""
+        static = self.static
+        if isinstance(static, Definitions) and not static.derives and len(static.checked) == 1:
+            return static.checked[0].key
+        return None
 
     def plain(self, actor: str, place: str) -> Part:
         """The checks of an actor where nothing else is to be asked for."""

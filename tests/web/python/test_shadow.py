@@ -11,7 +11,7 @@ from fastapi import Depends, FastAPI
 
 from harness import Client, hello
 from server import RedisServer
-from tidegate import Bucket, ConfigurationError, Legacy, Limiter, LimitError, SlidingWindow
+from tidegate import Bucket, ConfigurationError, Legacy, Limit, Limiter, LimitError, SlidingWindow
 from tidegate.asgi import RateLimitMiddleware, settle
 from tidegate.fastapi import RateLimit
 from tidegate.fastapi import RateLimitMiddleware as FromFastAPI
@@ -208,6 +208,26 @@ def test_a_stricter_candidate(limiter: Limiter) -> None:
     expected = CandidateCounts(both_admitted=2, both_denied=2, only_live_denied=0, only_candidate_denied=1)
     assert candidate_counts() == {"api": expected}
     assert expected.differing == 1
+
+
+def test_the_key_of_a_candidate_as_text(limiter: Limiter) -> None:
+    def left(key: str, name: str | None, *limits: Any) -> int:
+        candidate = Limit.parse(f"{key} candidate", "3/day")
+        before = limiter.peek(candidate, "ip:127.0.0.1").remaining
+        options = {"limiter": limiter, "limits": limits, "candidate": "3/day", "name": name}
+        assert Client(RateLimitMiddleware, **options).ask().status == 200
+        return before - limiter.peek(candidate, "ip:127.0.0.1").remaining
+
+    api, wide = bucket("api", 9), bucket("wide", 9)
+    # Behind the key of the only limit, as in Node.
+    assert left("api", None, api) == 1
+    assert left("api", "shop", api) == 1
+    # Several have none that it could have.
+    assert left("app", None, api, wide) == 1
+    assert left("shop", "shop", api, wide) == 1
+    # The limit is a text as well.
+    assert left("app", None, "9/day") == 1
+    assert left("shop", "shop", "9/day") == 1
 
 
 def test_a_looser_candidate(limiter: Limiter) -> None:
