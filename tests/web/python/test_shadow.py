@@ -185,6 +185,14 @@ def test_what_is_only_tried_fails_no_request_of_what_is_enforced(limiter: Limite
     assert served(wrong, wrong) == [400, 400]
 
 
+def test_trials_that_are_too_many_fail_no_request(limiter: Limiter) -> None:
+    names = [str(number) for number in range(600)]
+    for tried in ("shadow", "candidate"):
+        options = {"limits": bucket(tried, 1), tried: bucket("tried", 9), "key": lambda _request: names}
+        assert statuses(Client(RateLimitMiddleware, limiter=limiter, **options), 2) == [200, 429]
+    assert (shadow_counts(), candidate_counts()) == ({}, {})
+
+
 def test_limits_in_shadow_mode_are_given_back(limiter: Limiter) -> None:
     limits = bucket("api", 3)
     client = Client(RateLimitMiddleware, limiter=limiter, limits=limits, shadow=True, charge_on=[401])
