@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fastapi import params
@@ -197,7 +198,7 @@ class RateLimit(Limiting):
         if response is None:
             raise refusal_of(record, connection, decision.info)
         register(connection.scope)
-        raise AnsweredError(response)
+        raise AnsweredError(partial(record.answer, response))
 
     def _unaccompanied(self, connection: HTTPConnection) -> Record:
         """A record where there is no middleware: limits hold, and headers are sent with refusals alone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from .._aio import AsyncLimiter
@@ -37,6 +37,11 @@ async def decide(store: Store, parts: Sequence[Part], waits: bool) -> Decision:
             answer = limiter.limit(*checks[0]) if is_one else limiter.limit_all(checks)
             info = answer if isinstance(answer, LimitInfo) else await answer
     except LimitError as error:
+        if any(part.shadow or part.candidate for part in parts):
+            # What is only tried fails no request, and nothing is charged yet. What is enforced is asked for again.
+            for part in parts:
+                part.shadow = part.candidate = None
+            return await decide(store, parts, waits)
         raise by_request(error, any(callable(part.guard.cost) for part in parts)) from error.__cause__
     except StoreError:
         # A store that fails fails no request where nothing is enforced.
@@ -197,6 +202,13 @@ class Record:
         """The answers that headers are made of."""
         decisions = self.decisions
         return decisions[0].info if len(decisions) == 1 else [decision.info for decision in decisions]
+
+    def lacking(self, fields: Container[object], status: int) -> list[tuple[str, str]]:
+        """The fields of a refusal that a response to a denied request lacks. A redirection needs none."""
+        if 300 <= status < 400 or ("Retry-After" in fields and "Cache-Control" in fields):
+            return []
+        found = self.gate.refusal(self.infos).headers
+        return [(name, value) for name, value in found if name not in fields and not name.startswith("Content-")]
 
     @property
     def latest(self) -> LimitInfo | None:

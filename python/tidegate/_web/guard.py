@@ -32,7 +32,7 @@ Limits: TypeAlias = (
     "Written | Sequence[Written] | Document | SelectedLimits | Callable[[R], Given[Written | Sequence[Written] | None]]"
 )
 """A limit, a text, a list of them, a document or some of its limits, or a function of the request that returns a limit,
-a text or a list; ``None`` limits nothing."""
+a text or a list; ``None`` or an empty list limits nothing."""
 
 # Limits that functions returned, kept compiled by what they returned.
 MOST_CHOICES = 1024
@@ -77,7 +77,7 @@ class GuardOptions(LimitOptions[R], total=False):
     key: str | Callable[[R], Given[object]] | None
     """The actor: a function of the request, ``"ip"`` (the default), ``"header:NAME"``, or a name that the
     framework adds, such as ``"user"``. Where the function returns ``None``, the client's address is limited. A list
-    names several actors, and each of them is limited."""
+    names several actors, at least one, and each of them is limited."""
 
 
 class Part:
@@ -124,7 +124,8 @@ class Guard(Generic[R]):
         self.is_shadow = shadow is True
         observed = None if isinstance(shadow, bool) else shadow
         self.shadow = None if observed is None else Definitions("shadow", observed, self.name, " shadow")
-        self.candidate = None if candidate is None else Definitions("candidate", candidate, self.name, _CANDIDATE)
+        beside = self._only_key() or self.name
+        self.candidate = None if candidate is None else Definitions("candidate", candidate, beside, _CANDIDATE)
         key, cost, factor = options.get("key"), options.get("cost"), options.get("factor")
         self.key = None if isinstance(key, str) else _check_function("key", key)
         self.key_name = key if isinstance(key, str) else "ip"
@@ -153,14 +154,21 @@ class Guard(Generic[R]):
             raise refused("override", "must be True or False", override)
         _check_numbers(self.cost, self.factor, [limit for one in known for limit in one.checked])
 
+    def _only_key(self) -> str | None:
+        """The key of the only limit, which a candidate as text may replace; none that a place names."""
+        static = self.static
+        if isinstance(static, Definitions) and not static.derives and len(static.checked) == 1:
+            return static.checked[0].key
+        return None
+
     def plain(self, actor: str, place: str) -> Part:
         """The checks of an actor where nothing else is to be asked for."""
         assert self.static is not None
         return Part(self, self.static.checks(place, actor, self.cost, self.factor), place)
 
     def chosen(self, chosen: Any) -> Definitions | None:
-        """The limits that a function returned."""
-        if chosen is None:
+        """The limits that a function returned; ``None`` where that is ``None`` or an empty list."""
+        if chosen is None or (isinstance(chosen, list | tuple) and not chosen):
             return None
         try:
             return self._choices(tuple(chosen) if isinstance(chosen, list) else chosen)

@@ -10,14 +10,14 @@ from asyncio import events
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-from .._errors import LimitError, refused
+from .._errors import ConfigurationError, LimitError, TidegateError, refused
 from .._http import Gate, GateOptions
 from .._tidegate import _APP, _Denials, _key_of
 from . import workers
 from .decision import Decision, decide
 from .definitions import Asked, Known
 from .drive import run, value_of
-from .failure import asked, invalid
+from .failure import RequestError, asked, invalid
 from .frames import served
 from .guard import ASK, Guard, GuardOptions, Limits, Part, check_names
 from .store import MEMORY, LimiterLike, store_of
@@ -147,12 +147,32 @@ class Room(Generic[R]):
             return guard.plain(self.actor(request, guard.key_name), place)
         if guard.skip is not None and await value_of(guard.skip(request)):
             return None
-        limits = guard.static
-        if guard.limits is not None:
-            limits = guard.chosen(await value_of(guard.limits(request)))
-        key = (guard.key and await asked(guard.key, request, "key")) if actor is ASK else actor
-        cost = await asked(guard.cost, request, "unreadable") if callable(guard.cost) else guard.cost
+        chosen = None if guard.limits is None else await value_of(guard.limits(request))
+        try:
+            key = (guard.key and await asked(guard.key, request, "key")) if actor is ASK else actor
+            cost = await asked(guard.cost, request, "unreadable") if callable(guard.cost) else guard.cost
+        except RequestError as error:
+            return self._untried(guard, place, error)
         factor = await value_of(guard.factor(request)) if callable(guard.factor) else guard.factor
+        try:
+            return self._part_of(guard, request, place, chosen, key, cost, factor)
+        except (LimitError, ConfigurationError) as error:
+            return self._untried(guard, place, error)
+
+    def _untried(self, guard: Guard[R], place: str, error: TidegateError) -> Part:
+        """A part without checks, where limits in shadow mode cannot be decided: what is only tried fails no request."""
+        if not guard.is_shadow:
+            raise error
+        _log.debug("limits in shadow mode cannot be decided: %s", error)
+        part = Part(guard, [], place)
+        part.is_planned = True
+        return part
+
+    def _part_of(
+        self, guard: Guard[R], request: R, place: str, chosen: object, key: object, cost: int, factor: float
+    ) -> Part | None:
+        """The checks of a guard, by what its functions have returned."""
+        limits = guard.static if guard.limits is None else guard.chosen(chosen)
         if limits is None:
             return None
         if guard.static is None and limits.derives:
@@ -160,6 +180,9 @@ class Room(Generic[R]):
         if key is None:
             actors = [self.actor(request, guard.key_name)]
         elif isinstance(key, list | tuple):
+            if not key:
+                # A client may have chosen it, and must not choose to be without a limit.
+                raise invalid(refused("key", "must name at least one actor", key), "key")
             # Several may be those of one actor, who is charged once.
             actors = list(dict.fromkeys(self.named(one, request) for one in key))
         else:

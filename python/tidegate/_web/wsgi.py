@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar
 
+from .._errors import ConfigurationError
 from .decision import Record
 from .guard import Guard
 from .room import Room
@@ -27,6 +28,9 @@ class EnvironRecord(Record):
         for name, value in self.gate.headers(self.infos, status):
             # A refusal has them already. Others get them in place of their own: of two a client reads neither.
             if not blocked or name not in fields:
+                fields[name] = value
+        if blocked:
+            for name, value in self.lacking(fields, status):
                 fields[name] = value
         self.judge(status, response)
         return is_stream and not blocked and (self.waits or any(part.guard.has_cost for part in self.parts()))
@@ -53,7 +57,11 @@ class EnvironRoom(Room[R]):
         environ, gate = self.environ(request), self.gate
         if REPLACED in environ and gate.trusts_nobody:
             # The application has made the address out of the header already.
-            return gate.client(environ.get("REMOTE_ADDR"))
+            try:
+                return gate.client(environ.get("REMOTE_ADDR"))
+            except ConfigurationError:
+                # The header had none. It is the one who wrote that, as where the header is read here.
+                return gate.client(environ[REPLACED].get("REMOTE_ADDR"))
         peer = environ.get(REPLACED, environ).get("REMOTE_ADDR")
         line = environ.get(self._forwarded)
         # The line may be one of `X-Forwarded-For` and one of `X_Forwarded_For`, which proxies pass on. Only the server

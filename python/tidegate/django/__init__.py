@@ -23,7 +23,7 @@ from .._errors import LimitError
 from .._tidegate import Limiter, LimitInfo
 from .._web.django.middleware import RateLimitMiddleware
 from .._web.django.room import DEFAULT, OWNER, DjangoGuard, DjangoRoom, project, record_of
-from .._web.django.serve import begin, finish, limit, rate_limited, rooms
+from .._web.django.serve import begin, fail, finish, limit, rate_limited, rooms
 from .._web.drive import run
 from .._web.guard import GuardOptions, Limits, Unpack
 from .._web.places import EXEMPT, NAME, mark
@@ -91,6 +91,9 @@ def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
         response = run(limit(request, record, rooms(record, (guard,)), view, False))
         try:
             response = view(request, *args, **kwargs) if response is None else response
+        except Exception as error:
+            fail(record, error)
+            raise
         finally:
             if not record.is_carried and (response is None or finish(record, response)):
                 record.close()
@@ -103,6 +106,9 @@ def _decorated(guard: DjangoGuard, decorate: Any, view: Any) -> Any:
         response = await limit(request, record, rooms(record, (guard,)), view, True)
         try:
             response = await view(request, *args, **kwargs) if response is None else response
+        except Exception as error:
+            fail(record, error)
+            raise
         finally:
             if not record.is_carried and (response is None or finish(record, response)):
                 await record.end(True)

@@ -67,6 +67,7 @@ ANSWERS = [
     ({"user": {}}, 400),
     ({"user": True}, 400),
     ({"user": [[1, 2]]}, 400),
+    ({"user": []}, 400),
     ({"user": [str(number) for number in range(1001)]}, 400),
     ({"user": "a\0b"}, 200),
     ({"user": 1.5}, 200),
@@ -221,6 +222,23 @@ def test_a_number_is_the_actor_that_javascript_makes_of_it(key: float, actor: st
     limiter, door = Limiter(), Bucket("door", size=2)
     assert Client(RateLimitMiddleware, limiter=limiter, limits=door, key=lambda _request: key).ask().status == 200
     assert limiter.peek(door, actor).remaining == 1
+
+
+@pytest.mark.parametrize("names", [[None, None], ("", None), ["ada", "ada"], [7, "7", 7.0]])
+def test_a_list_that_names_one_actor_twice(names: Any) -> None:
+    for size in (1, 10):
+        answer = Client(RateLimitMiddleware, limits=Bucket("door", size=size), key=lambda _request: names).ask()
+        assert (answer.status, answer.headers["x-ratelimit-remaining"]) == (200, str(size - 1))
+
+
+def test_a_limit_that_is_listed_twice() -> None:
+    for limits in ([TOKENS, TOKENS], lambda _request: [TOKENS, TOKENS]):
+        answer = Client(RateLimitMiddleware, limits=limits).ask()
+        assert (answer.status, answer.headers["x-ratelimit-remaining"]) == (200, "999")
+
+
+def test_an_empty_tuple_names_nobody() -> None:
+    assert Client(RateLimitMiddleware, limits=TOKENS, key=lambda _request: ()).ask().status == 400
 
 
 def test_a_key_that_is_sent_twice() -> None:

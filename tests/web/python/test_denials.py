@@ -34,25 +34,25 @@ from tidegate.django import rate_limit  # noqa: E402
 ONE = Bucket("one", size=1, drip_rate=86_400_000)
 
 
-def asgi(**options: Any) -> tuple[Callable[[], int], str]:
-    client = Client(RateLimitMiddleware, limits=ONE, **options)
+def asgi(limits: Any = ONE, **options: Any) -> tuple[Callable[[], int], str]:
+    client = Client(RateLimitMiddleware, limits=limits, **options)
     return lambda: client.ask().status, "app"
 
 
-def fastapi(**options: Any) -> tuple[Callable[[], int], str]:
+def fastapi(limits: Any = ONE, **options: Any) -> tuple[Callable[[], int], str]:
     app = FastAPI()
-    app.get("/a/{b}", dependencies=[Depends(RateLimit(ONE, **options))])(lambda: "hello")
+    app.get("/a/{b}", dependencies=[Depends(RateLimit(limits, **options))])(lambda: "hello")
     app.add_middleware(FromFastAPI)
     client = Client(lambda app: app, app=app)
     return lambda: client.ask("/a/1").status, "GET /a/{b}"
 
 
-def flask(**options: Any) -> tuple[Callable[[], int], str]:
+def flask(limits: Any = ONE, **options: Any) -> tuple[Callable[[], int], str]:
     app = Flask("shop")
     limiter = FlaskRateLimit(app)
 
     @app.get("/a/<b>")
-    @limiter.limit(ONE, **options)
+    @limiter.limit(limits, **options)
     def hello(b: str) -> str:
         return b
 
@@ -62,8 +62,8 @@ def flask(**options: Any) -> tuple[Callable[[], int], str]:
 urlpatterns: list[Any] = []
 
 
-def django(**options: Any) -> tuple[Callable[[], int], str]:
-    @rate_limit(ONE, **options)
+def django(limits: Any = ONE, **options: Any) -> tuple[Callable[[], int], str]:
+    @rate_limit(limits, **options)
     def hello(_request: Any, b: int) -> HttpResponse:
         return HttpResponse(str(b))
 
@@ -125,6 +125,20 @@ def test_denials_of_limits_in_shadow_mode(place: Any) -> None:
     assert heard == []
     assert [ask() for _ in range(2)] == [200, 200]
     assert [(info.key, info.actor, info.observed) for info in heard] == [("one", "ip:127.0.0.1", True)] * 2
+
+
+@pytest.mark.parametrize("limits", [None, [], ()])
+def test_a_function_that_returns_no_limits(place: Any, limits: Any) -> None:
+    framework, _ = place
+    asked: list[Any] = []
+
+    def chosen(request: Any) -> Any:
+        asked.append(request)
+        return limits
+
+    ask, _ = PLACES[framework](chosen)
+    assert [ask() for _ in range(2)] == [200, 200]
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize("shadow", [True, False])

@@ -12,6 +12,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.test import Client as WerkzeugClient
 
 from tidegate import Bucket, LimitError, parse_headers
 from tidegate._http import forget_mistakes
@@ -23,13 +25,14 @@ site: Any = importlib.import_module("site_of_django")
 
 from django.conf import settings  # noqa: E402
 from django.core import checks  # noqa: E402
+from django.core.exceptions import BadRequest, DisallowedHost, PermissionDenied  # noqa: E402
 from django.core.management import call_command  # noqa: E402
-from django.http import FileResponse  # noqa: E402
+from django.http import FileResponse, Http404  # noqa: E402
 from django.test import AsyncClient, Client, RequestFactory, override_settings  # noqa: E402
 from django.urls import path as route  # noqa: E402
 from django.views import View  # noqa: E402
 
-from tidegate.django import exempt, info, rate_limit, rate_limited  # noqa: E402
+from tidegate.django import exempt, info, limiter, rate_limit, rate_limited  # noqa: E402
 
 
 @pytest.fixture
@@ -235,6 +238,50 @@ def test_without_the_middleware_a_view_limits() -> None:
     assert [answer["x-ratelimit-remaining"] for answer in answers] == ["0", "0"]
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (Http404(), 404),
+        (PermissionDenied(), 403),
+        (BadRequest(), 400),
+        (DisallowedHost(), 400),
+        (RuntimeError("as asked"), 500),
+        (asyncio.CancelledError(), None),
+    ],
+)
+def test_without_the_middleware_a_view_that_raises_is_charged_by_its_status(
+    error: BaseException, status: int | None, is_async: bool
+) -> None:
+    asked: list[int] = []
+    charged = {status: True}
+
+    def charges(response: Any) -> bool:
+        asked.append(response.status_code)
+        return charged[response.status_code]
+
+    def raising(_request: Any) -> Any:
+        raise error
+
+    async def raising_later(_request: Any) -> Any:
+        raise error
+
+    door = Bucket("raising", size=2)
+    limited = rate_limit(door, charge_on=charges)
+
+    def left() -> int:
+        request = RequestFactory().get("/")
+        with pytest.raises(type(error)):
+            asyncio.run(limited(raising_later)(request)) if is_async else limited(raising)(request)
+        return limiter().peek(door, "ip:127.0.0.1").remaining
+
+    with override_settings(TIDEGATE={}):
+        assert left() == 1
+        charged[status] = False
+        assert left() == (0 if status is None else 1)
+    assert asked == ([] if status is None else [status] * 2)
+
+
 def identifiers(**settings: Any) -> list[str | None]:
     with override_settings(**settings):
         return [found.id for found in checks.run_checks(include_deployment_checks=True) if "tidegate" in str(found.id)]
@@ -314,6 +361,17 @@ def test_settings_that_change_while_the_program_runs(told: Any) -> None:
         with override_settings(TIDEGATE={"LIMITS": Bucket("day", size=most), "NAME": "day"}):
             assert [client.get("/nowhere/").status_code for _ in range(3)] == [404] * most + [429] * (3 - most)
     # The client's handler was made before: the first request makes the limiter anew, and that is no mistake.
+    assert told() == []
+
+
+def test_clients_behind_the_proxies_of_werkzeug(told: Any) -> None:
+    forget_mistakes()
+    client = WerkzeugClient(ProxyFix(site.wsgi))
+    with override_settings(TIDEGATE={"LIMITS": "1/day"}):
+        sent = ("9.9.9.9", "8.8.8.8", "9.9.9.9", "foo", "unknown")
+        peer = {"REMOTE_ADDR": "127.0.0.1"}
+        answers = [client.get("/a/", headers={"X-Forwarded-For": one}, environ_base=peer).status_code for one in sent]
+    assert answers == [404, 404, 429, 404, 429]
     assert told() == []
 
 

@@ -17,6 +17,8 @@ from fastapi import Depends, FastAPI, Request, WebSocket
 from fastapi.responses import JSONResponse
 from flask import Flask
 from flask import request as flask_request
+from litestar import Litestar, get
+from litestar.middleware import DefineMiddleware
 
 from harness import Client, hello
 from tidegate import AsyncLimiter, Bucket, Limiter, LimitError, StoreError, TidegateError
@@ -136,6 +138,22 @@ def test_fastapi_answers_that_a_request_is_bad(store: str, actor: str, where: st
         return JSONResponse({}, 422)
 
     assert fastapi_app(limiter, lambda _request: actor, LimitError=own).ask(where).status == 422
+
+
+@pytest.mark.parametrize("status", [400, 503])
+def test_another_framework_has_handlers_for_its_own_requests(down: Limiter, status: int) -> None:
+    def handle(_request: Any, _error: Exception) -> Any:
+        raise AssertionError
+
+    @get("/")
+    async def root() -> str:
+        return "hello"
+
+    options = {"limiter": down} if status == 503 else {"key": lambda _request: MALFORMED["too long"]}
+    middleware: Any = RateLimitMiddleware
+    limited = DefineMiddleware(middleware, limits=DOOR, silence="store-unreachable", **options)
+    app: Any = Litestar([root], exception_handlers={ValueError: handle, OSError: handle}, middleware=[limited])
+    assert Client(lambda app: app, app=app).ask().status == status
 
 
 def handshake(app: FastAPI, *headers: tuple[bytes, bytes], **more: Any) -> list[Any]:

@@ -204,6 +204,18 @@ def test_the_answer_about_a_request(key: Any) -> None:
     assert [None if answer is None else answer.remaining for answer in seen] == [2, 1]
 
 
+@pytest.mark.parametrize(("cancels", "left"), [(True, 4), (False, 5)])
+def test_a_request_that_is_cancelled_keeps_its_charge(cancels: bool, left: int) -> None:
+    async def app(*_given: Any) -> None:
+        raise asyncio.CancelledError if cancels else RuntimeError
+
+    limiter, api = Limiter(), Bucket("api", size=5, drip_rate=DAY)
+    client = Client(RateLimitMiddleware, app=app, limiter=limiter, limits=api, charge_on=[200])
+    with pytest.raises(asyncio.CancelledError if cancels else RuntimeError):
+        client.ask()
+    assert limiter.peek(api, "ip:127.0.0.1").remaining == left
+
+
 def test_a_cancelled_request_is_settled() -> None:
     limiter, tokens = Limiter(), Bucket("tokens", size=100, drip_rate=DAY)
     began = asyncio.Event()

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fastapi import Depends, FastAPI
 
 from harness import Client, hello
 from server import RedisServer
-from tidegate import Bucket, Legacy, Limiter, SlidingWindow
+from tidegate import Bucket, ConfigurationError, Legacy, Limit, Limiter, LimitError, SlidingWindow
 from tidegate.asgi import RateLimitMiddleware, settle
+from tidegate.fastapi import RateLimit
+from tidegate.fastapi import RateLimitMiddleware as FromFastAPI
 from tidegate.shadow import CandidateCounts, ShadowCounts, candidate_counts, clear_counts, shadow_counts
 
 DAY = 86_400_000
@@ -102,6 +105,94 @@ def test_a_store_that_fails_fails_no_request_in_shadow_mode() -> None:
         assert Client(RateLimitMiddleware, candidate=bucket("api", 2), **options).ask().status == 503
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"key": lambda _request: "a" * 70_000},
+        {"key": lambda _request: {}},
+        {"key": lambda _request: []},
+        {"key": lambda _request: [str(number) for number in range(1001)]},
+        {"key": lambda _request: int("nobody")},
+        {"key": "header:x-twice"},
+        {"cost": lambda _request: -1},
+        {"cost": lambda _request: 10**400},
+        {"factor": lambda _request: -1},
+    ],
+)
+def test_what_is_only_tried_refuses_no_request(limiter: Limiter, options: Any) -> None:
+    shadow = bucket("strict", 1)
+
+    def behind(app: Any) -> Any:
+        async def twice(scope: Any, receive: Any, send: Any) -> None:
+            headers = [*scope["headers"], (b"x-twice", b"one"), (b"x-twice", b"two")]
+            await app({**scope, "headers": headers}, receive, send)
+
+        return twice
+
+    def asked(**more: Any) -> tuple[int, Client]:
+        client = Client(lambda app, **given: behind(RateLimitMiddleware(app, **given)), **more)
+        return client.ask().status, client
+
+    status, client = asked(limiter=limiter, limits=shadow, shadow=True, **options)
+    assert (status, client.state["rate_limit"].allowed) == (200, True)
+    assert client.state["rate_limit"].remaining == 2**53 - 1
+    if "factor" in options:
+        with pytest.raises(LimitError):
+            asked(limiter=limiter, limits=shadow, **options)
+    else:
+        assert asked(limiter=limiter, limits=shadow, **options)[0] == 400
+    assert shadow_counts() == {}
+
+
+def test_limits_in_shadow_mode_need_no_address(limiter: Limiter) -> None:
+    options: Any = {"limiter": limiter, "limits": bucket("api", 1)}
+    client = Client(RateLimitMiddleware, shadow=True, **options)
+    assert client.ask(peer=None).status == 200
+    assert client.state["rate_limit"].allowed
+    with pytest.raises(ConfigurationError):
+        Client(RateLimitMiddleware, **options).ask(peer=None)
+
+
+def test_an_error_of_a_function_is_passed_on_in_shadow_mode(limiter: Limiter) -> None:
+    def key(_request: Any) -> str:
+        raise KeyError("user")
+
+    def wrong(_request: Any) -> Any:
+        return Bucket("door", size=0)
+
+    for options, error in (({"key": key}, KeyError), ({"key": wrong}, LimitError), ({"factor": key}, KeyError)):
+        with pytest.raises(error):
+            Client(RateLimitMiddleware, limiter=limiter, limits=bucket("api", 1), shadow=True, **options).ask()
+    with pytest.raises(LimitError):
+        Client(RateLimitMiddleware, limiter=limiter, limits=wrong, shadow=True).ask()
+
+
+@pytest.mark.parametrize("bad", ["key", "cost"])
+def test_what_is_only_tried_fails_no_request_of_what_is_enforced(limiter: Limiter, bad: str) -> None:
+    values: dict[str, Any] = {"key": "a" * 70_000, "cost": -1}
+
+    def served(shadow: Any, enforced: Any) -> list[int]:
+        app = FastAPI()
+        limits = [RateLimit(bucket("tried", 9), shadow=True, **shadow), RateLimit(bucket("api", 1), **enforced)]
+        app.get("/", dependencies=[Depends(limit) for limit in limits])(lambda: "hello")
+        app.add_middleware(FromFastAPI, limiter=limiter)
+        return statuses(Client(lambda app: app, app=app), 2)
+
+    wrong = {bad: lambda _request: values[bad]}
+    assert served(wrong, {}) == [200, 429]
+    assert shadow_counts() == {}
+    assert served({}, wrong) == [400, 400]
+    assert served(wrong, wrong) == [400, 400]
+
+
+def test_trials_that_are_too_many_fail_no_request(limiter: Limiter) -> None:
+    names = [str(number) for number in range(600)]
+    for tried in ("shadow", "candidate"):
+        options = {"limits": bucket(tried, 1), tried: bucket("tried", 9), "key": lambda _request: names}
+        assert statuses(Client(RateLimitMiddleware, limiter=limiter, **options), 2) == [200, 429]
+    assert (shadow_counts(), candidate_counts()) == ({}, {})
+
+
 def test_limits_in_shadow_mode_are_given_back(limiter: Limiter) -> None:
     limits = bucket("api", 3)
     client = Client(RateLimitMiddleware, limiter=limiter, limits=limits, shadow=True, charge_on=[401])
@@ -125,6 +216,26 @@ def test_a_stricter_candidate(limiter: Limiter) -> None:
     expected = CandidateCounts(both_admitted=2, both_denied=2, only_live_denied=0, only_candidate_denied=1)
     assert candidate_counts() == {"api": expected}
     assert expected.differing == 1
+
+
+def test_the_key_of_a_candidate_as_text(limiter: Limiter) -> None:
+    def left(key: str, name: str | None, *limits: Any) -> int:
+        candidate = Limit.parse(f"{key} candidate", "3/day")
+        before = limiter.peek(candidate, "ip:127.0.0.1").remaining
+        options = {"limiter": limiter, "limits": limits, "candidate": "3/day", "name": name}
+        assert Client(RateLimitMiddleware, **options).ask().status == 200
+        return before - limiter.peek(candidate, "ip:127.0.0.1").remaining
+
+    api, wide = bucket("api", 9), bucket("wide", 9)
+    # Behind the key of the only limit, as in Node.
+    assert left("api", None, api) == 1
+    assert left("api", "shop", api) == 1
+    # Several have none that it could have.
+    assert left("app", None, api, wide) == 1
+    assert left("shop", "shop", api, wide) == 1
+    # The limit is a text as well.
+    assert left("app", None, "9/day") == 1
+    assert left("shop", "shop", "9/day") == 1
 
 
 def test_a_looser_candidate(limiter: Limiter) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
@@ -64,9 +65,12 @@ async def _send(scope: Scope, send: Send, status: int, fields: Any, body: bytes,
 
 async def _is_handled(error: TidegateError, scope: Scope, receive: Receive, send: Send) -> bool:
     """Asks the handler that an application has for our error; one for all exceptions is for those of the program."""
-    handlers = getattr(scope.get("app"), "exception_handlers", None)
-    if not isinstance(handlers, dict) or scope["type"] != "http":
+    # Other frameworks have handlers under the same name, which take other requests. An application of Starlette's has
+    # imported it.
+    starlette, app = sys.modules.get("starlette.applications"), scope.get("app")
+    if starlette is None or not isinstance(app, starlette.Starlette) or scope["type"] != "http":
         return False
+    handlers: Any = app.exception_handlers
     classes = type(error).__mro__
     handler = next((handlers[cls] for cls in classes[: classes.index(Exception)] if cls in handlers), None)
     if handler is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +12,7 @@ from ..decision import decide
 from ..frames import serves
 from ..guard import Guard, GuardOptions, Limits, R, Unpack
 from ..store import MEMORY, LimiterLike
-from .connection import ASGIApp, Message, Outcome, Receive, Request, Scope, Send
+from .connection import ASGIApp, Outcome, Receive, Request, Scope, Send
 from .failure import can_respond, refuse, respond
 from .record import KEY, Record
 from .room import AsgiRoom, ClientLimits
@@ -101,7 +102,9 @@ class RateLimitMiddleware:
                 await record.end(True)
         except BaseException as error:
             if is_outermost and record.waits:
-                if kind == "http" and not record.is_judged:
+                # A request that is cancelled has no response to be judged by, so its charge stays.
+                is_cancelled = isinstance(error, asyncio.CancelledError)
+                if kind == "http" and not (record.is_judged or is_cancelled):
                     record.judge(500, Outcome(500, (), error))
                 record.end_soon()
             raise
@@ -124,14 +127,7 @@ class RateLimitMiddleware:
         if response is None or not can_respond(scope):
             await refuse(self.room, record.infos, scope, send)
             return
-
-        async def carry(message: Message) -> None:
-            if message["type"].endswith("http.response.start"):
-                fields = record.with_fields(message.get("headers", ()), message["status"])
-                message = {**message, "headers": fields}
-            await send(message)
-
-        await response(scope, receive, carry)
+        await record.answer(response, scope, receive, send)
 
     def __repr__(self) -> str:
         return f"<RateLimitMiddleware {self.guard or 'without limits'}>"

@@ -11,7 +11,7 @@ from ..decision import Decision
 from ..decision import Record as _Record
 from ..guard import Guard
 from ..store import Store
-from .connection import HasScope, Message, Outcome, Scope, Send
+from .connection import ASGIApp, HasScope, Headers, Message, Outcome, Receive, Scope, Send
 from .room import AsgiRoom, ClientLimits
 
 KEY = "tidegate"
@@ -79,7 +79,22 @@ class Record(_Record):
 
     def with_fields(self, headers: Iterable[tuple[bytes, bytes]], status: int) -> list[tuple[bytes, bytes]]:
         """The fields of a response and those of its limits. A response to a denied request may have them already."""
-        return self.gate.with_headers(headers, self.infos, status, self.decisions[-1].blocked)
+        blocked = self.decisions[-1].blocked
+        fields = self.gate.with_headers(headers, self.infos, status, blocked)
+        if blocked:
+            fields += [(name.lower().encode(), value.encode()) for name, value in self.lacking(Headers(fields), status)]
+        return fields
+
+    async def answer(self, response: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the response that ``on_blocked`` has made to a denied request, with the fields of a refusal."""
+
+        async def carry(message: Message) -> None:
+            if message["type"].endswith("http.response.start"):
+                fields = self.with_fields(message.get("headers", ()), message["status"])
+                message = {**message, "headers": fields}
+            await send(message)
+
+        await response(scope, receive, carry)
 
     def end_soon(self) -> None:
         """Settles although the request was cancelled or failed: a task of its own is not cancelled with it."""

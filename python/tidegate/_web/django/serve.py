@@ -10,8 +10,10 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.conf.urls.i18n import is_language_prefix_patterns_used
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.dispatch import Signal
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
+from django.http.multipartparser import MultiPartParserError
 from django.utils.translation import get_language
 
 from ..._tidegate import _template
@@ -131,6 +133,17 @@ async def limit(request: Any, record: DjangoRecord, by_store: ByStore, view: Any
 
 def _made(refusal: Any) -> HttpResponse:
     return HttpResponse(refusal.body, status=refusal.status, headers=dict(refusal.headers))
+
+
+# What Django makes of exceptions of a view. Of any other it makes a response 500.
+STATUSES = {Http404: 404, PermissionDenied: 403, BadRequest: 400, SuspiciousOperation: 400, MultiPartParserError: 400}
+
+
+def fail(record: DjangoRecord, error: Exception) -> None:
+    """Notes what is not charged where a view has raised, unless the middleware will see the response."""
+    if not record.is_carried:
+        status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
+        record.judge(status, HttpResponse(status=status))
 
 
 def finish(record: DjangoRecord, response: Any) -> bool:
