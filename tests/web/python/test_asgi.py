@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from litestar import Litestar, get
+from litestar.middleware import DefineMiddleware
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from server import RedisServer
-from serving import Served, workers
+from serving import Served, ask, over_uvicorn, workers
 from tidegate import parse_headers
+from tidegate._http import forget_mistakes
+from tidegate.asgi import RateLimitMiddleware
 
 APPS = Path(__file__).parent / "apps"
 
@@ -139,3 +144,27 @@ def test_websockets(app: Served, key: str) -> None:
     response = refused.value.response
     assert response.status_code == 429
     assert "retry-after" in response.headers
+
+
+def test_all_routes_of_litestar_share_the_limits_of_its_application(told: Callable[[], list[str]]) -> None:
+    """It makes an instance of the middleware for each of them."""
+    forget_mistakes()
+
+    def app(*limits: str) -> Litestar:
+        async def hello() -> str:
+            return "hello"
+
+        routes = [get(path)(hello) for path in ("/one", "/two")]
+        # Litestar's type of an application is narrower than that of ASGI.
+        middleware: Any = RateLimitMiddleware
+        limited = [DefineMiddleware(middleware, limits=each, name=each) for each in limits]
+        return Litestar(routes, middleware=limited, openapi_config=None, logging_config=None)
+
+    def left(port: int, path: str) -> str:
+        return ask(port, path).headers["x-ratelimit-remaining"]
+
+    with over_uvicorn(app("3/hour")) as port, over_uvicorn(app("3/hour", "2/day")) as other:
+        assert [left(port, path) for path in ("/one", "/two", "/one")] == ["2", "1", "0"]
+        assert ask(port, "/two").status == 429
+        assert [left(other, path) for path in ("/one", "/two")] == ["1", "0"]
+    assert told() == []

@@ -68,7 +68,9 @@ class Place:
     @classmethod
     def of(cls, given: dict[str, Any] | None) -> Place | None:
         """The place of a router or a route, which has its options beside its limits."""
-        return given and cls(given["limits"], {name: one for name, one in given.items() if name != "limits"})
+        if given is None:
+            return None
+        return cls(given["limits"], {name: one for name, one in given.items() if name != "limits"})
 
 
 class Scenario(Place):
@@ -110,8 +112,9 @@ METHODS = ["GET", "HEAD", "POST"]
 
 def starlette(limiter: Limiter, scenario: Scenario) -> Any:
     def limited(place: Place | None) -> list[Any]:
-        limited = partial(Middleware, RateLimitMiddleware, limiter=limiter)  # type: ignore[arg-type]
-        return [] if place is None else [limited(limits=place.limits, **place.options)]
+        if place is None:
+            return []
+        return [Middleware(RateLimitMiddleware, limiter=limiter, limits=place.limits, **place.options)]
 
     def item() -> Route:
         return Route("/items/{id}", serve, methods=METHODS, middleware=limited(scenario.item))
@@ -244,7 +247,8 @@ def throttled(view: Any, places: Sequence[Place]) -> Any:
         for each in fields
     ]
     handled = {method.lower(): lambda _self, request, **parts: view(request, **parts) for method in ("GET", "POST")}
-    return type("View", (APIView,), {"throttle_classes": classes, **handled}).as_view()
+    made: Any = type("View", (APIView,), {"throttle_classes": classes, **handled})
+    return made.as_view()
 
 
 def over_wsgi() -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakSet
 
 from ..._errors import LimitError, TidegateError
 from ..._http import GateOptions
@@ -48,16 +49,30 @@ class RateLimitMiddleware:
         self.room = self.room_class(limiter, limits, **options)
         self.guard = self.room.default
         self._limits: ClientLimits | None = None
+        self._given = (limiter, limits, options)
+        self._litestar: object = None
 
     def request_of(self, scope: Scope) -> Any:
         """The request that functions get."""
         return Request(scope)
 
-    def begin(self, _scope: Scope) -> None:
+    def begin(self, scope: Scope) -> None:
         """Looks for mistakes before the first connection is served."""
-        self.room.begin()
+        if "litestar_app" in scope:
+            self._join(scope["litestar_app"])
+        if not self.room.begun:
+            self.room.begin()
         if self.guard is not None:
             self._limits = self.room.client_limits(self.guard, self.room.store)
+
+    def _join(self, app: object) -> None:
+        """Takes the room of an instance that Litestar has made of the same options for another route."""
+        self._litestar = app
+        for other in _in_litestar:
+            if other._litestar is app and other._given == self._given and type(other) is type(self):
+                self.room, self.guard = other.room, other.guard
+                return
+        _in_litestar.add(self)
 
     @serves
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,3 +146,7 @@ class RateLimitMiddleware:
 
     def __repr__(self) -> str:
         return f"<RateLimitMiddleware {self.guard or 'without limits'}>"
+
+
+# Litestar makes an instance for each of its routes; each would count by itself.
+_in_litestar: WeakSet[RateLimitMiddleware] = WeakSet()
