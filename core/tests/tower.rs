@@ -13,15 +13,16 @@ use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get, post};
 use serde_json::Value;
 use tidegate::http::Gate;
 use tidegate::tower::RateLimitLayer;
 use tidegate::{Call, Check, Limit, LimitInfo, Limiter, Memory};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::http_vectors::{list, number, text};
+use crate::tower_layers::Told;
 
 fn scenarios() -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/web.json");
@@ -59,20 +60,20 @@ fn peer(request: &axum::http::request::Parts) -> Option<std::net::IpAddr> {
     Some(request.extensions.get::<ConnectInfo<SocketAddr>>()?.0.ip())
 }
 
-fn layer(limiter: &Limiter, scenario: &Value) -> RateLimitLayer {
-    let options = &scenario["options"];
-    let name = options["name"].as_str().unwrap_or("app");
-    let mut layer = match named(&scenario["limits"]) {
+/// The layer of these limits and options, whose texts have this name unless the options say one.
+fn layer(limiter: &Limiter, given: &Value, options: &Value, name: &str, scope: &str) -> RateLimitLayer {
+    let name = options["name"].as_str().unwrap_or(name);
+    let mut layer = match named(given) {
         Some(from) => {
-            let choices = scenario["limits"]["choices"].clone();
+            let choices = given["choices"].clone();
             RateLimitLayer::new(limiter.clone(), []).limits_of(move |request| {
                 let chosen = header(request, &from).map(|plan| choices[plan].clone()).filter(|plan| !plan.is_null());
                 std::future::ready(chosen.map_or_else(Vec::new, |plan| limits(&plan, "app")))
             })
         }
-        None => RateLimitLayer::new(limiter.clone(), limits(&scenario["limits"], name)),
+        None => RateLimitLayer::new(limiter.clone(), limits(given, name)),
     };
-    layer = layer.gate(gate(options)).peer(peer).shadow(options["shadow"] == true);
+    layer = layer.gate(gate(options, scope)).peer(peer).shadow(options["shadow"] == true);
     if let Some(key) = named(&options["key"]) {
         layer = layer.key(move |request| header(request, &key));
     }
@@ -97,9 +98,9 @@ fn layer(limiter: &Limiter, scenario: &Value) -> RateLimitLayer {
     layer
 }
 
-/// The options that are the gate's.
-fn gate(options: &Value) -> Gate {
-    let mut fields = Vec::new();
+/// The options that are the gate's. Mistakes are told once for each scope.
+fn gate(options: &Value, scope: &str) -> Gate {
+    let mut fields = vec![("scope".to_owned(), tidegate::limits::Value::Text(scope.to_owned()))];
     for (name, given) in options.as_object().into_iter().flatten() {
         if !tidegate::http::GATE_OPTIONS.contains(&name.as_str()) {
             continue;
@@ -121,7 +122,7 @@ async fn answer(request: Request) -> Response {
         "/open" => open(),
         "/redirect" => (StatusCode::FOUND, [("location", "/")]).into_response(),
         "/error" => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-        "/login" if !request.uri().query().is_some_and(|query| query.contains("password")) => {
+        path if path.ends_with("/login") && !request.uri().query().is_some_and(|query| query.contains("password")) => {
             StatusCode::UNAUTHORIZED.into_response()
         }
         _ => "hello".into_response(),
@@ -177,7 +178,12 @@ impl Answer {
 }
 
 pub(crate) async fn ask(address: SocketAddr, path: &str, headers: &Value) -> Answer {
-    let mut stream = send(address, path, headers).await;
+    ask_by(address, "GET", None, path, headers).await
+}
+
+/// The response to a request with this method, from this address of the machine.
+async fn ask_by(address: SocketAddr, method: &str, from: Option<&str>, path: &str, headers: &Value) -> Answer {
+    let mut stream = send(address, method, from, path, headers).await;
     let mut response = String::new();
     stream.read_to_string(&mut response).await.expect("a response");
     Answer::of(&response)
@@ -185,7 +191,7 @@ pub(crate) async fn ask(address: SocketAddr, path: &str, headers: &Value) -> Ans
 
 /// The beginning of a response that goes on, and the connection that it comes over.
 pub(crate) async fn begin(address: SocketAddr, path: &str, headers: &Value) -> (Answer, TcpStream) {
-    let mut stream = send(address, path, headers).await;
+    let mut stream = send(address, "GET", None, path, headers).await;
     let mut response = Vec::new();
     while !response.windows(4).any(|end| end == b"\r\n\r\n") {
         assert!(stream.read_buf(&mut response).await.expect("a response") > 0, "it has ended");
@@ -193,12 +199,16 @@ pub(crate) async fn begin(address: SocketAddr, path: &str, headers: &Value) -> (
     (Answer::of(&String::from_utf8_lossy(&response)), stream)
 }
 
-async fn send(address: SocketAddr, path: &str, headers: &Value) -> TcpStream {
+async fn send(address: SocketAddr, method: &str, from: Option<&str>, path: &str, headers: &Value) -> TcpStream {
     let field = |(name, value): (&String, &Value)| format!("{name}: {}\r\n", text(value));
     let fields: Vec<String> = headers.as_object().into_iter().flatten().map(field).collect();
     let fields = fields.concat();
-    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{fields}\r\n");
-    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{fields}\r\n");
+    let socket = TcpSocket::new_v4().expect("a socket");
+    if let Some(from) = from {
+        socket.bind(SocketAddr::new(from.parse().expect("an address"), 0)).expect("an address of this machine");
+    }
+    let mut stream = socket.connect(address).await.expect("a connection");
     stream.write_all(request.as_bytes()).await.expect("sent");
     stream
 }
@@ -210,12 +220,21 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
 async fn play(scenario: &Value) {
     let name = text(&scenario["name"]);
     let limiter = Limiter::new(Memory::new());
-    let mut app = Router::new();
-    if let Some(route) = scenario.get("route") {
-        let own = RateLimitLayer::new(limiter.clone(), limits(route, "GET /route")).peer(peer);
-        app = app.route("/route", get(answer).layer(own));
+    let place =
+        |of: &str, name: &str| scenario.get(of).map(|given| layer(&limiter, &given["limits"], given, name, name));
+    let items = || {
+        let of = |method: MethodRouter, name: &str| match place("item", &format!("{name} /items/{{id}}")) {
+            Some(own) => method.layer(own),
+            None => method,
+        };
+        of(get(answer), "GET").merge(of(post(answer), "POST"))
+    };
+    let mut shop = Router::new().route("/shop/items/{id}", items()).route("/shop/cart", get(answer));
+    if let Some(own) = place("router", "/shop") {
+        shop = shop.layer(own);
     }
-    let app = app.fallback(answer).layer(layer(&limiter, scenario));
+    let app = Router::new().route("/items/{id}", items()).merge(shop).fallback(answer);
+    let app = app.layer(layer(&limiter, &scenario["limits"], &scenario["options"], "app", name));
     let address = serve(app).await;
     let mut open = HashMap::new();
     for (index, asked) in list(&scenario["requests"]).iter().enumerate() {
@@ -243,7 +262,8 @@ async fn asking(address: SocketAddr, asked: &Value) -> (Answer, Option<TcpStream
             let (answer, stream) = begin(address, path, headers).await;
             (answer, Some(stream))
         } else {
-            (ask(address, path, headers).await, None)
+            let method = asked["method"].as_str().unwrap_or("GET");
+            (ask_by(address, method, asked["peer"].as_str(), path, headers).await, None)
         };
         let is_awaited = asked["until"] == true && tokio::time::Instant::now() < give_up;
         if !is_awaited || u64::from(answer.status) == number(&asked["status"]) {
@@ -301,7 +321,10 @@ fn scenarios_of_all_frameworks() {
     let scenarios = scenarios();
     assert!(scenarios.len() > 20);
     for scenario in &scenarios {
-        runtime.block_on(play(scenario));
+        let told = Told::default();
+        tracing::subscriber::with_default(told.clone(), || runtime.block_on(play(scenario)));
+        let mistakes = scenario.get("mistakes").map_or(&[][..], list);
+        assert_eq!(told.codes(), mistakes.iter().map(text).collect::<Vec<_>>(), "{}", scenario["name"]);
     }
 }
 
