@@ -41,6 +41,8 @@ const MISSING = 'must be given: a definition, a limit as text, a list of them, a
 const NO_SETTINGS = { key: undefined, cost: 1, factor: 1, shadow: false }
 const NONE: readonly never[] = []
 
+const called = <T>(call: () => T): T => call()
+
 /** The rooms that have decided a request. */
 type Deciders = readonly Pick<Room<never>, 'isAddedTo'>[]
 
@@ -232,9 +234,10 @@ export class Room<Request> {
   }
 
   #rules(request: Request, decided: Deciders, isBase = false): Later<Rules<Request>> {
-    const mine = this.#own(request, isBase)
-    if (this.base === undefined || this.base.isDecidedBy(decided)) return mine
-    return after(all([this.base.#rules(request, decided, true), mine]), (each) => each.flat())
+    const { base } = this
+    if (base === undefined || base.isDecidedBy(decided)) return this.#own(request, isBase)
+    const rooms = [() => base.#rules(request, decided, true), () => this.#own(request, isBase)]
+    return after(all(rooms, called), (each) => each.flat())
   }
 
   #nameOf(request: Request, isBase: boolean): string {
@@ -309,16 +312,18 @@ export class Room<Request> {
     const failed = (error: unknown): never => {
       throw ofChosenCost(rules, error)
     }
-    const checks = all(rules.map((rule) => this.#check(request, rule)))
+    const checks = all(rules, (rule) => this.#check(request, rule))
     return after(checks, (checks) => attempt(() => this.#decideChecks(request, rules, checks), failed, same))
   }
 
   #check(request: Request, rule: ReadyRule<Request>): Later<Check> {
     const { cost, factor } = rule
-    const actor = this.#actor(request, rule.key)
-    const costs = typeof cost === 'function' ? estimated(cost, request) : cost
-    const scale = typeof factor === 'function' ? asked(factor, request) : factor
-    return after(all<unknown>([actor, costs, scale]), ([actor, cost, factor]) => {
+    const settings: readonly (() => unknown)[] = [
+      () => this.#actor(request, rule.key),
+      () => (typeof cost === 'function' ? estimated(cost, request) : cost),
+      () => (typeof factor === 'function' ? asked(factor, request) : factor),
+    ]
+    return after(all(settings, called), ([actor, cost, factor]) => {
       return checkOf(rule, actor as string, cost as number, factor as number)
     })
   }

@@ -38,6 +38,33 @@ for (const [framework, make] of Object.entries(apps)) {
     }
   })
 
+  test(`${framework}: a promise that rejects after another function has thrown ends no process`, async () => {
+    const unhandled = []
+    const note = (reason) => unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    const rejecting = async () => {
+      throw new TypeError('no user')
+    }
+    const unreadable = throwing(new TypeError('no items'))
+    const second = { limit: '9/minute', name: 'second', key: throwing(new Error('no plan')) }
+    try {
+      for (const [options, status] of [
+        [{ key: rejecting, cost: unreadable }, 400],
+        [{ key: rejecting, factor: throwing(new Error('no factor')) }, 500],
+        [{ cost: rejecting, factor: throwing(new Error('no factor')) }, 500],
+        [{ limits: [{ limit: limits(), key: rejecting }, second] }, 500],
+      ]) {
+        assert.equal((await get((await make({ limits: limits(), ...options })).url)).status, status)
+      }
+      const added = await make({ limits: async () => rejecting() }, { route: unreadable })
+      assert.equal((await get(added.url, '/route')).status, 500)
+      await new Promise(setImmediate)
+      assert.deepEqual(unhandled, [])
+    } finally {
+      process.off('unhandledRejection', note)
+    }
+  })
+
   test(`${framework}: functions may answer with promises of any library`, async () => {
     const { url } = await make({
       limits: () => thenable(limits()),
