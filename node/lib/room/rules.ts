@@ -9,6 +9,7 @@ import type { ChosenLimits, Found } from '../limits/documents.js'
 import { limitFrom, parseLimits } from '../limits/read.js'
 import { native } from '../native/native.js'
 import type { Later } from '../time/later.js'
+import type { Charging } from './options.js'
 
 /** An actor; a number is written in decimals, and a missing one stands for the client's address. */
 export type Actor = string | number | bigint | null | undefined
@@ -69,6 +70,8 @@ export interface Settings<Request> {
   readonly cost: number | ((request: Request) => Later<number>)
   readonly factor: number | ((request: Request) => Later<number>)
   readonly shadow: boolean
+  /** What judges outcomes; that of the room alone. */
+  readonly chargeOn: Charging | undefined
 }
 
 const RULE_FIELDS = ['limit', 'name', 'key', 'cost', 'factor', 'shadow', 'candidate']
@@ -218,7 +221,7 @@ function candidateOf(given: unknown, liveKey: string): Limit {
 /** The settings that are given here, in place of the room's; each is checked. */
 export function settingsOf<Request>(given: object, limit: string, room: Settings<Request>): Settings<Request> {
   const { key = room.key, cost = room.cost, factor = room.factor, shadow = room.shadow } = given as Settings<Request>
-  const settings = { key, cost, factor, shadow }
+  const settings = { key, cost, factor, shadow, chargeOn: room.chargeOn }
   if (key !== undefined && typeof key !== 'function') {
     throw wrongType(limit, 'key', 'must be a function of the request', key)
   }

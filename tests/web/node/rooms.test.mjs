@@ -138,6 +138,30 @@ for (const [framework, make] of Object.entries(apps)) {
       await left(0)
     })
 
+    test(`${on}: limits that a route adds have their own skip and chargeOn, and those of the app theirs`, async () => {
+      const login = hourly(5, 'login')
+      const all = [hourly(9), login]
+      const isRoute = (given) => /\/route$/.test(given.path ?? given.url ?? given.req.url)
+      for (const [options, route, expected] of [
+        [{}, { chargeOn: [401] }, [8, 5]],
+        [{ chargeOn: [401] }, { chargeOn: () => true }, [9, 4]],
+        [{ chargeOn: [401] }, {}, [9, 5]],
+        [{}, { skip: () => true }, [8, 5]],
+        [{ skip: isRoute }, { skip: async () => false }, [9, 4]],
+        [{ skip: isRoute }, {}, [9, 5]],
+      ]) {
+        const limiter = limiterOf()
+        const { url } = await make({ limiter, limits: hourly(9), ...options }, { route: { limits: login, ...route } })
+        assert.equal((await get(url, '/route')).status, 200)
+        const client = clientOf('127.0.0.1')
+        const left = async () => {
+          const each = await Promise.all(all.map((limit) => limiter.peek(limit, client)))
+          return each.map(({ remaining }) => remaining).join()
+        }
+        await eventually(left, (left) => left === expected.join())
+      }
+    })
+
     test(`${on}: a key, a cost, a factor and requests that are skipped`, async () => {
       const header = (name) => (request) => headerOf(request, name)
       const user = header('x-user')

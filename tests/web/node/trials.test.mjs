@@ -40,6 +40,27 @@ for (const [store, limiterOf] of Object.entries(stores)) {
     assert.deepEqual([await left(limiter, hourly(1)), await left(limiter, wide)], [0, 5])
   })
 
+  test(`${store}: a limit that two rooms ask for stays charged if one of them says so, and each tries its own`, async () => {
+    const [wide, strict, login] = [hourly(9, 'wide'), hourly(1, 'strict'), hourly(5, 'login')]
+    const { limiter, check } = room([wide, { limit: strict, shadow: true }], { chargeOn: [200] })
+    const limits = [
+      { limit: wide, cost: 3 },
+      { limit: login, candidate: hourly(7, 'login') },
+    ]
+    const more = check.and({ limits, chargeOn: async (_request, { status }) => status > 200 })
+    const all = [wide, strict, login, hourly(7, 'login candidate')]
+    const leftOf = async () => (await Promise.all(all.map((limit) => left(limiter, limit)))).join()
+    for (const [status, expected] of [
+      [200, '8,0,5,7'],
+      [200, '7,0,5,7'],
+      [401, '4,0,4,6'],
+      [500, '1,0,3,5'],
+    ]) {
+      await statuses(more, 1, status)
+      await eventually(leftOf, (left) => left === expected)
+    }
+  })
+
   test(`${store}: candidates are decided beside denials, each on its own`, async () => {
     const { limiter, check } = room([
       { limit: hourly(2), candidate: hourly(4) },
