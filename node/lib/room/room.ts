@@ -308,7 +308,8 @@ export class Room<Request> {
   #actorOf(request: Request, actor: Actor): string {
     if (typeof actor === 'string' && actor !== '') return actorText(actor)
     // All that is no number would be one actor.
-    if (Number.isFinite(actor) || typeof actor === 'bigint') return `${actor}`
+    if (Number.isFinite(actor)) return `${actor}`
+    if (typeof actor === 'bigint') return actorText(`${actor}`)
     if (actor === undefined || actor === null || actor === '') return this.#client(request)
     throw ofRequest(wrongType('', 'key', 'must give a text or a number', actor))
   }
