@@ -333,7 +333,7 @@ export class Room<Request> {
     const { cost, factor } = rule
     const settings: readonly (() => unknown)[] = [
       () => this.#actor(request, rule.key),
-      () => (typeof cost === 'function' ? estimated(cost, request) : cost),
+      () => (typeof cost === 'function' ? estimated(cost, request, this) : cost),
       () => (typeof factor === 'function' ? asked(factor, request) : factor),
     ]
     return after(all(settings, called), ([actor, cost, factor]) => {

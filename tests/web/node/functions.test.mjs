@@ -65,6 +65,17 @@ for (const [framework, make] of Object.entries(apps)) {
     }
   })
 
+  test(`${framework}: a cost that cannot be read is told once, also where each request has a function of its own`, async (context) => {
+    const warned = context.mock.method(process, 'emitWarning', () => {})
+    const { url } = await make({ limits: () => ({ limit: limits(), cost: () => JSON.parse('{') }) })
+    assert.deepEqual(statuses(await several(3, url)), [400, 400, 400])
+    const codes = warned.mock.calls.map(({ arguments: [, options] }) => options?.code)
+    assert.deepEqual(
+      codes.filter((code) => code === 'TIDEGATE_COST'),
+      ['TIDEGATE_COST'],
+    )
+  })
+
   test(`${framework}: functions may answer with promises of any library`, async () => {
     const { url } = await make({
       limits: () => thenable(limits()),
