@@ -337,7 +337,7 @@ export class Room<Request> {
       () => (typeof factor === 'function' ? asked(factor, request) : factor),
     ]
     return after(all(settings, called), ([actor, cost, factor]) => {
-      return checkOf(rule, actor as string, cost as number, factor as number)
+      return checkOf(rule, actor as string, cost, factor)
     })
   }
 

@@ -10,6 +10,7 @@ import { limitFrom, parseLimits } from '../limits/read.js'
 import { native } from '../native/native.js'
 import type { Later } from '../time/later.js'
 import type { Charging } from './options.js'
+import { ofRequest } from './request-error.js'
 
 /** An actor; a number is written in decimals, and a missing one stands for the client's address. */
 export type Actor = string | number | bigint | null | undefined
@@ -153,7 +154,10 @@ export function proven<Request>(rules: Rules<Request>): Rules<Request> {
 }
 
 /** The check of an actor: with the override of the document that the limit is of. */
-export function checkOf({ limit, find }: ReadyRule<never>, actor: string, cost: number, factor: number): Check {
+export function checkOf({ limit, find }: ReadyRule<never>, actor: string, cost: unknown, factor: unknown): Check {
+  // What a function leaves out is not the default of a check.
+  if (typeof cost !== 'number') throw ofRequest(wrongType(limit.key, 'cost', 'must be a number', cost))
+  if (typeof factor !== 'number') throw wrongType(limit.key, 'factor', 'must be a number', factor)
   if (find === undefined) return { limit, actor, cost, factor }
   const found = find(actor)
   return { limit: found.limit, actor, cost, factor: found.factor === 1 ? factor : factor * found.factor }

@@ -76,6 +76,24 @@ for (const [framework, make] of Object.entries(apps)) {
     )
   })
 
+  test(`${framework}: a cost that a function leaves out is not usable, and a factor an error of the program`, async () => {
+    for (const nothing of [undefined, null]) {
+      for (const given of [limits(), [limits(), '9/hour'], { limit: limits(), candidate: '9/hour' }]) {
+        for (const [option, status] of [
+          ['cost', 400],
+          ['factor', 500],
+        ]) {
+          for (const answer of [() => nothing, async () => nothing]) {
+            const limiter = new Limiter()
+            const { url } = await make({ limiter, limits: given, [option]: answer })
+            assert.equal((await get(url)).status, status, `${option}: ${nothing}`)
+            assert.equal(limiter.entries, 0)
+          }
+        }
+      }
+    }
+  })
+
   test(`${framework}: functions may answer with promises of any library`, async () => {
     const { url } = await make({
       limits: () => thenable(limits()),
