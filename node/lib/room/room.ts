@@ -1,11 +1,12 @@
 /* One decision for each request, for the rooms of all frameworks. */
 
-import { outOfRange, StoreError, wrongType } from '../errors.js'
+import { ConfigurationError, LimitError, outOfRange, StoreError, wrongType } from '../errors.js'
 import { combine, Gate, type Lines, type Refusal } from '../http/gate.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { Check } from '../limiter/parts.js'
 import type { Limit } from '../limits/definition-cache.js'
 import { type ChosenLimits, chosenLimits, type Document } from '../limits/documents.js'
+import type { MistakeCode } from '../native/names.js'
 import { type NativeTrialCounts, native } from '../native/native.js'
 import { LimitInfo } from '../results/info.js'
 import { after, all, attempt, type Later, same } from '../time/later.js'
@@ -14,7 +15,16 @@ import { isHeard, tellDenied } from './denials.js'
 import { sameKeyTwice, tellOfLimiter } from './diagnostics.js'
 import { chargeOption, functionOption, gateOptions, isShared, limiterOption, roomOptions } from './options.js'
 import { beginHold, endCharge, isHeld, planOf, type Trials, trialsOf } from './plan.js'
-import { aborted, actorText, asked, estimated, ofChosenCost, ofRequest, RequestError } from './request-error.js'
+import {
+  aborted,
+  actorText,
+  asked,
+  estimated,
+  isAborted,
+  ofChosenCost,
+  ofRequest,
+  RequestError,
+} from './request-error.js'
 import { APP, Place } from './route-names.js'
 import {
   type Actor,
@@ -29,6 +39,7 @@ import {
   rulesOfDocument,
   type Settings,
   settingsOf,
+  triedCheckOf,
 } from './rules.js'
 import { isOff } from './switch.js'
 
@@ -315,30 +326,45 @@ export class Room<Request> {
   }
 
   #decideRules(request: Request, rules: Rules<Request>): Later<LimitInfo | undefined> {
-    const failed = (error: unknown): never => {
-      throw ofChosenCost(rules, error)
-    }
     const checks = all(rules, (rule) => this.#check(request, rule))
     return after(checks, (checks) => {
-      const info = attempt(() => this.#decideChecks(request, rules, checks), failed, same)
-      if (!areJudged(rules)) return info
-      return after(info, (info) => {
-        if (info !== undefined && info !== NO_LIMIT) noteJudges(info, rules, checks)
-        return info
-      })
+      const kept = checks.filter((check) => check !== undefined)
+      if (kept.length === checks.length) return this.#decideKept(request, rules, kept)
+      const asked = rules.filter((_, place) => checks[place] !== undefined)
+      return kept.length === 0 ? NO_LIMIT : this.#decideKept(request, asked, kept)
     })
   }
 
-  #check(request: Request, rule: ReadyRule<Request>): Later<Check> {
+  #decideKept(request: Request, rules: Rules<Request>, checks: readonly Check[]): Later<LimitInfo | undefined> {
+    const failed = (error: unknown): never => {
+      throw ofChosenCost(rules, error)
+    }
+    const info = attempt(() => this.#decideChecks(request, rules, checks), failed, same)
+    if (!areJudged(rules)) return info
+    return after(info, (info) => {
+      if (info !== undefined && info !== NO_LIMIT) noteJudges(info, rules, checks)
+      return info
+    })
+  }
+
+  /** The check of a rule; nothing for one in shadow mode that cannot be asked about this request. */
+  #check(request: Request, rule: ReadyRule<Request>): Later<Check | undefined> {
     const { cost, factor } = rule
     const settings: readonly (() => unknown)[] = [
       () => this.#actor(request, rule.key),
       () => (typeof cost === 'function' ? estimated(cost, request, this) : cost),
       () => (typeof factor === 'function' ? asked(factor, request) : factor),
     ]
-    return after(all(settings, called), ([actor, cost, factor]) => {
-      return checkOf(rule, actor as string, cost, factor)
-    })
+    const check = rule.shadow ? triedCheckOf : checkOf
+    const made = ([actor, cost, factor]: readonly unknown[]) => check(rule, actor as string, cost, factor)
+    const failed = (error: unknown): undefined => this.#leaveOut(error)
+    return rule.shadow ? attempt(() => all(settings, called), failed, made) : after(all(settings, called), made)
+  }
+
+  /** Leaves out what a request is only tried with; errors of the program's functions stay. */
+  #leaveOut(error: unknown): undefined {
+    if (error instanceof ConfigurationError) this.gate.report(error.mistake as MistakeCode)
+    else if (!(error instanceof RequestError || isAborted(error))) throw error
   }
 
   /** Decides: all enforced limits are one decision, and those on trial are decided beside it in the same call. */
@@ -354,9 +380,10 @@ export class Room<Request> {
       if (info !== NO_LIMIT) beginHold(this.limiter, info, plan)
       return info
     }
-    // Where nothing is enforced, a store that fails fails no request: the answer is that nothing is limited.
+    // Where nothing is enforced, what fails fails no request: the answer is that nothing is limited.
     const failed = (error: unknown): LimitInfo => {
-      if (plan.native.enforces() || !(error instanceof StoreError)) throw error
+      const isDecision = error instanceof StoreError || error instanceof LimitError
+      if (plan.native.enforces() || !isDecision) throw error
       return NO_LIMIT
     }
     if (plan.checks.length === 0) return made(NO_LIMIT)

@@ -163,6 +163,14 @@ export function checkOf({ limit, find }: ReadyRule<never>, actor: string, cost: 
   return { limit: found.limit, actor, cost, factor: found.factor === 1 ? factor : factor * found.factor }
 }
 
+/** The check of a limit in shadow mode, which fails no request: nothing where the cost or the factor is none. */
+export function triedCheckOf(rule: ReadyRule<never>, actor: string, cost: unknown, factor: unknown): Check | undefined {
+  if (typeof cost !== 'number' || typeof factor !== 'number' || !Number.isInteger(cost) || cost < 0) return undefined
+  // More than this is no cost for the engine, and as little admitted by any limit.
+  const check = checkOf(rule, actor, Math.min(cost, 2 ** 53), factor)
+  return Number.isFinite(check.factor) && (check.factor as number) >= 0 ? check : undefined
+}
+
 /** True if one of these limits is text that needs the name of its room. */
 export const needsName = (given: unknown): boolean => fieldsOfAll(given).some(isUnnamed)
 
