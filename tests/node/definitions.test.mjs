@@ -325,6 +325,28 @@ test('every verb takes a function of the context', async () => {
   assert.equal(limiter.refundSync(info, { now: 0 }).remaining, 2)
 })
 
+test('a promise of a limit that rejects after the next function has thrown is left alone', async () => {
+  const unhandled = []
+  const note = (reason) => unhandled.push(reason)
+  process.on('unhandledRejection', note)
+  const limiter = new Limiter()
+  const own = new Error('no plan')
+  const rejecting = async () => {
+    throw new Error('nobody waits for this')
+  }
+  const throwing = () => {
+    throw own
+  }
+  const isOwn = (error) => error === own
+  await assert.rejects(limiter.limit([rejecting, throwing], 'ada'), isOwn)
+  const checks = [rejecting, throwing].map((limit) => ({ limit, actor: 'ada' }))
+  await assert.rejects(limiter.limitAll(checks), isOwn)
+  await assert.rejects(limiter.limitAll([checks[0], 'no check']), LimitError)
+  await new Promise(setImmediate)
+  process.off('unhandledRejection', note)
+  assert.deepEqual(unhandled, [])
+})
+
 test('a function that throws, or says nothing that is a limit', () => {
   const limiter = new Limiter()
   const own = new Error('no plan')

@@ -5,7 +5,7 @@ import type { Choice, WidenedDefinition } from '../limits/choice.js'
 import { type Compiled, compiled } from '../limits/definition-cache.js'
 import type { Definition } from '../limits/definitions.js'
 import type { Part } from '../results/info.js'
-import { after, isPromise, type Later } from '../time/later.js'
+import { after, all, isPromise, type Later } from '../time/later.js'
 import { DEFAULTS, ON_CHECK, optionsFrom, type Read } from './call-options.js'
 
 /** A limit and an actor, with the cost of the call: one part of a decision of several. */
@@ -54,11 +54,9 @@ export function chosen(limit: unknown, context: () => unknown, atOnce: boolean):
 const ofChoice = (choice: unknown): Compiled[] =>
   Array.isArray(choice) ? Array.from(choice, compiled) : [compiled(choice)]
 
-/** The items of all lists in one, once all of them are there. */
-function flat<T>(lists: readonly Later<T[]>[]): Later<T[]> {
-  if (lists.some((list) => list instanceof Promise)) return Promise.all(lists).then((lists) => lists.flat())
-  return (lists as T[][]).flat()
-}
+/** The items of the lists that all of these give in one, once all of them are there. */
+const flat = <T, U>(items: readonly T[], give: (item: T) => Later<U[]>): Later<U[]> =>
+  after(all(items, give), (lists) => lists.flat())
 
 /** One limit or several, all for the same actor and with the same options. */
 export function partsOf(
@@ -74,7 +72,7 @@ export function partsOf(
   }
   const options = optionsOnce(given, takes)
   const each = Array.from(Array.isArray(limit) ? limit : [limit])
-  const limits = flat(each.map((one) => chosen(one, () => options('').context, atOnce)))
+  const limits = flat(each, (one) => chosen(one, () => options('').context, atOnce))
   return after(limits, (limits) => {
     const readOptions = options(limits[0]?.key ?? '')
     const { cost, factor } = readOptions
@@ -86,7 +84,7 @@ export function partsOf(
 export function partsOfChecks(checks: unknown, given: unknown, { takes, atOnce }: Reading): Later<CallArguments> {
   if (!Array.isArray(checks)) throw wrongType('', 'checks', 'must be an array', checks)
   const options = optionsOnce(given, takes)
-  const parts = flat(Array.from(checks).map((check: unknown) => partsOfCheck(check, options, atOnce)))
+  const parts = flat(Array.from(checks), (check: unknown) => partsOfCheck(check, options, atOnce))
   return after(parts, (parts) => ({ parts, options: options(parts[0]?.limit.key ?? '') }))
 }
 

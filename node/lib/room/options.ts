@@ -65,7 +65,8 @@ export function functionOption<T>(options: Readonly<Record<string, unknown>>, na
   return value as T
 }
 
-type Charging = (...outcome: never[]) => Later<boolean>
+/** What judges an outcome: true if it stays charged. */
+export type Charging = (...outcome: never[]) => Later<boolean>
 
 /** The outcomes that stay charged as a function; nothing where all of them do. */
 export function chargeOption(given: unknown, statusOf: (...outcome: never[]) => number): Charging | undefined {

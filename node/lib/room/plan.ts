@@ -55,14 +55,15 @@ export function beginHold(limiter: Limiter, info: LimitInfo, plan: Plan): void {
 /** True if a decision holds units until it is ended. */
 export const isHeld = (info: LimitInfo): boolean => holds.has(info)
 
-/** Releases what a decision holds, and gives back all else that it charged where it is not to stay. */
-export function endCharge(limiter: Limiter, info: LimitInfo, isCharged: boolean): void {
+/** Releases what a decision holds, and gives back what else it charged but for these costs of its checks; true is all. */
+export function endCharge(limiter: Limiter, info: LimitInfo, charged: boolean | readonly number[]): void {
   const held = holds.get(info)
   if (held === undefined) {
-    if (!isCharged) limiter.refund(info).catch(ignored)
+    if (charged === false) limiter.refund(info).catch(ignored)
+    else if (charged !== true) limiter.settle(info, charged).catch(ignored)
     return
   }
-  if (!isCharged) held.hold.settle(held.plan.checks.map(() => 0))
+  if (charged !== true) held.hold.settle(charged || held.plan.checks.map(() => 0))
   held.hold.release().catch(ignored)
 }
 

@@ -69,13 +69,18 @@ export function ofChosenCost(rules: Rules<never>, error: unknown): unknown {
 
 /**
  * The cost of a request, as a function of the app estimates it. A client sends what it likes: where the function fails
- * as code does that expects something else, the mistake is the client's. It is told once, as it may be the program's.
+ * as code does that expects something else, the mistake is the client's. It is told once for a room, as it may be the
+ * program's: a function of the request may make its costs anew each time.
  */
-export function estimated<Request>(cost: (request: Request) => Later<number>, request: Request): Later<number> {
+export function estimated<Request>(
+  cost: (request: Request) => Later<number>,
+  request: Request,
+  room: object,
+): Later<number> {
   const failed = (error: unknown): never => {
     if (!isOfInput(error)) throw error
-    if (!told.has(cost)) {
-      told.add(cost)
+    if (!told.has(room)) {
+      told.add(room)
       const problem = 'the cost of a request cannot be told, which is answered with status 400'
       process.emitWarning(`${problem}: ${error.stack ?? error}`, { type: 'TidegateWarning', code: 'TIDEGATE_COST' })
     }
@@ -84,6 +89,7 @@ export function estimated<Request>(cost: (request: Request) => Later<number>, re
   return attempt(() => asked(cost, request), failed, same)
 }
 
+/** The rooms that have told of it. */
 const told = new WeakSet<object>()
 
 const VALIDATION = /Validation|^Zod|^ValiError$/

@@ -1,19 +1,30 @@
 /* One decision for each request, for the rooms of all frameworks. */
 
-import { outOfRange, StoreError, wrongType } from '../errors.js'
+import { ConfigurationError, LimitError, outOfRange, StoreError, wrongType } from '../errors.js'
 import { combine, Gate, type Lines, type Refusal } from '../http/gate.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { Check } from '../limiter/parts.js'
 import type { Limit } from '../limits/definition-cache.js'
 import { type ChosenLimits, chosenLimits, type Document } from '../limits/documents.js'
+import type { MistakeCode } from '../native/names.js'
 import { type NativeTrialCounts, native } from '../native/native.js'
 import { LimitInfo } from '../results/info.js'
 import { after, all, attempt, type Later, same } from '../time/later.js'
+import { areJudged, chargedOf, noteJudges } from './charges.js'
 import { isHeard, tellDenied } from './denials.js'
 import { sameKeyTwice, tellOfLimiter } from './diagnostics.js'
 import { chargeOption, functionOption, gateOptions, isShared, limiterOption, roomOptions } from './options.js'
 import { beginHold, endCharge, isHeld, planOf, type Trials, trialsOf } from './plan.js'
-import { aborted, actorText, asked, estimated, ofChosenCost, ofRequest, RequestError } from './request-error.js'
+import {
+  aborted,
+  actorText,
+  asked,
+  estimated,
+  isAborted,
+  ofChosenCost,
+  ofRequest,
+  RequestError,
+} from './request-error.js'
 import { APP, Place } from './route-names.js'
 import {
   type Actor,
@@ -28,6 +39,7 @@ import {
   rulesOfDocument,
   type Settings,
   settingsOf,
+  triedCheckOf,
 } from './rules.js'
 import { isOff } from './switch.js'
 
@@ -38,8 +50,10 @@ const SAME_NAME = 'must be given: the limits that these are added to have the sa
 const NO_LIMIT = new LimitInfo()
 const MISSING = 'must be given: a definition, a limit as text, a list of them, a document, or a function of the request'
 
-const NO_SETTINGS = { key: undefined, cost: 1, factor: 1, shadow: false }
+const NO_SETTINGS = { key: undefined, cost: 1, factor: 1, shadow: false, chargeOn: undefined }
 const NONE: readonly never[] = []
+
+const called = <T>(call: () => T): T => call()
 
 /** The rooms that have decided a request. */
 type Deciders = readonly Pick<Room<never>, 'isAddedTo'>[]
@@ -98,7 +112,6 @@ export class Room<Request> {
   readonly #plain: Limit | Limit[] | undefined
   readonly #shared: boolean
   readonly #trials: NativeTrialCounts
-  readonly #chargeOn: ReturnType<typeof chargeOption>
 
   /** A room of these options; one that comes from another shares its limiter and counts, and may add to its limits. */
   constructor(given: unknown, framework: Framework<Request>, from?: Room<Request>, how: Extension<Request> = {}) {
@@ -112,9 +125,11 @@ export class Room<Request> {
     this.limiter = from?.limiter ?? limiterOption(options.limiter)
     this.#shared = isShared(this.limiter)
     this.gate = new Gate(gateOptions(options, this.limiter))
-    this.#settings = settingsOf<Request>(options, '', NO_SETTINGS)
+    // One that is inherited stays the same function, so that it judges the limits of both at once.
+    const isInherited = from !== undefined && options.chargeOn === from.options.chargeOn
+    const chargeOn = isInherited ? from.#settings.chargeOn : chargeOption(options.chargeOn, framework.statusOf)
+    this.#settings = settingsOf<Request>(options, '', { ...NO_SETTINGS, chargeOn })
     this.#skip = functionOption(options, 'skip')
-    this.#chargeOn = chargeOption(options.chargeOn, framework.statusOf)
     this.#trials = from === undefined ? native.makeTrialCounts() : from.#trials
     this.#name = options.name as string | undefined
     this.#place = how.place ?? new Place(this.limiter, this)
@@ -162,10 +177,9 @@ export class Room<Request> {
    */
   decide(request: Request, decided: Deciders = NONE): Later<LimitInfo | undefined> {
     if (isOff()) return undefined
-    const info =
-      this.#skip === undefined
-        ? this.#decide(request, decided)
-        : after(asked(this.#skip, request), (isSkipped) => (isSkipped ? undefined : this.#decide(request, decided)))
+    const { base } = this
+    const isAlone = base === undefined || base.isDecidedBy(decided)
+    const info = isAlone ? this.#decideAlone(request) : this.#decideTogether(request, decided)
     if (!isHeard(this.limiter)) return info
     return after(info, (info) => {
       if (info?.blocked) this.#tellDenied(request, info.key, info.actor, false)
@@ -175,29 +189,20 @@ export class Room<Request> {
 
   /** True if a decision changes with the end of its request. */
   isOpen(info: LimitInfo): boolean {
-    return this.#chargeOn !== undefined || isHeld(info)
+    return this.#settings.chargeOn !== undefined || isHeld(info)
   }
 
-  /** Ends a decision as the outcome says. If that cannot be determined, the charge stays, with a warning. */
+  /** Ends a decision as the outcome says. */
   settle(info: LimitInfo, ...outcome: readonly unknown[]): void {
-    const chargeOn = this.#chargeOn
-    const failed = (error: unknown): void => {
-      this.end(info, true)
-      process.emitWarning(error instanceof Error ? error : String(error))
-    }
-    attempt(
-      () => chargeOn === undefined || chargeOn(...(outcome as never[])),
-      failed,
-      (isCharged) => this.end(info, isCharged),
-    )
+    after(chargedOf(info, this.#settings.chargeOn, outcome), (charged) => this.end(info, charged))
   }
 
   /**
-   * Ends a decision with its request: units that it holds are released, and where the request is not charged, all else is
-   * given back. A failure is reported by the limiter's own events, and changes no response.
+   * Ends a decision with its request: units that it holds are released, and all else is given back but for what stays
+   * charged. A failure is reported by the limiter's own events, and changes no response.
    */
-  end(info: LimitInfo, isCharged: boolean): void {
-    if (!info.blocked && info !== NO_LIMIT) endCharge(this.limiter, info, isCharged)
+  end(info: LimitInfo, charged: boolean | readonly number[]): void {
+    if (!info.blocked && info !== NO_LIMIT) endCharge(this.limiter, info, charged)
   }
 
   /** The response to a request that cannot be decided because of itself; any other error is thrown. */
@@ -216,25 +221,39 @@ export class Room<Request> {
     tellDenied(this.limiter, { key, actor, shadow, framework: kind, route: nameOf?.(request) ?? name })
   }
 
-  #decide(request: Request, decided: Deciders): Later<LimitInfo | undefined> {
+  #decideAlone(request: Request): Later<LimitInfo | undefined> {
+    if (this.#skip === undefined) return this.#decide(request)
+    return after(asked(this.#skip, request), (isSkipped) => (isSkipped ? undefined : this.#decide(request)))
+  }
+
+  #decide(request: Request): Later<LimitInfo | undefined> {
     const plain = this.#plain
-    if (plain !== undefined && (this.base === undefined || this.base.isDecidedBy(decided))) {
-      const { key } = this.#settings
-      if (key === undefined) return this.#ask(plain, this.#client(request))
-      return after(this.#actor(request, key), (actor) => this.#ask(plain, actor))
-    }
-    return after(this.#rules(request, decided), (rules) => this.#decideRules(request, rules))
+    if (plain === undefined) return after(this.#own(request, false), (rules) => this.#decideRules(request, rules))
+    const { key } = this.#settings
+    if (key === undefined) return this.#ask(plain, this.#client(request))
+    return after(this.#actor(request, key), (actor) => this.#ask(plain, actor))
+  }
+
+  /** Decides with the rooms that this one is added to; each may skip the request for its own limits. */
+  #decideTogether(request: Request, decided: Deciders): Later<LimitInfo | undefined> {
+    const rules = (room: Room<Request>): Later<Rules<Request>> => room.#unlessSkipped(request, room !== this)
+    return after(all(this.#undecided(decided), rules), (each) => this.#decideRules(request, each.flat()))
+  }
+
+  /** The rooms whose limits are still to be decided, the outermost first. */
+  #undecided(decided: Deciders): readonly Room<Request>[] {
+    const { base } = this
+    return base === undefined || base.isDecidedBy(decided) ? [this] : [...base.#undecided(decided), this]
+  }
+
+  #unlessSkipped(request: Request, isBase: boolean): Later<Rules<Request>> {
+    if (this.#skip === undefined) return this.#own(request, isBase)
+    return after(asked(this.#skip, request), (isSkipped) => (isSkipped ? NONE : this.#own(request, isBase)))
   }
 
   /** The quick way: the same actor for all, at cost 1. */
   #ask(limits: Limit | Limit[], actor: string): Later<LimitInfo> {
     return this.#shared ? this.limiter.limit(limits, actor) : this.limiter.limitSync(limits, actor)
-  }
-
-  #rules(request: Request, decided: Deciders, isBase = false): Later<Rules<Request>> {
-    const mine = this.#own(request, isBase)
-    if (this.base === undefined || this.base.isDecidedBy(decided)) return mine
-    return after(all([this.base.#rules(request, decided, true), mine]), (each) => each.flat())
   }
 
   #nameOf(request: Request, isBase: boolean): string {
@@ -300,27 +319,52 @@ export class Room<Request> {
   #actorOf(request: Request, actor: Actor): string {
     if (typeof actor === 'string' && actor !== '') return actorText(actor)
     // All that is no number would be one actor.
-    if (Number.isFinite(actor) || typeof actor === 'bigint') return `${actor}`
+    if (Number.isFinite(actor)) return `${actor}`
+    if (typeof actor === 'bigint') return actorText(`${actor}`)
     if (actor === undefined || actor === null || actor === '') return this.#client(request)
     throw ofRequest(wrongType('', 'key', 'must give a text or a number', actor))
   }
 
   #decideRules(request: Request, rules: Rules<Request>): Later<LimitInfo | undefined> {
+    const checks = all(rules, (rule) => this.#check(request, rule))
+    return after(checks, (checks) => {
+      const kept = checks.filter((check) => check !== undefined)
+      if (kept.length === checks.length) return this.#decideKept(request, rules, kept)
+      const asked = rules.filter((_, place) => checks[place] !== undefined)
+      return kept.length === 0 ? NO_LIMIT : this.#decideKept(request, asked, kept)
+    })
+  }
+
+  #decideKept(request: Request, rules: Rules<Request>, checks: readonly Check[]): Later<LimitInfo | undefined> {
     const failed = (error: unknown): never => {
       throw ofChosenCost(rules, error)
     }
-    const checks = all(rules.map((rule) => this.#check(request, rule)))
-    return after(checks, (checks) => attempt(() => this.#decideChecks(request, rules, checks), failed, same))
+    const info = attempt(() => this.#decideChecks(request, rules, checks), failed, same)
+    if (!areJudged(rules)) return info
+    return after(info, (info) => {
+      if (info !== undefined && info !== NO_LIMIT) noteJudges(info, rules, checks)
+      return info
+    })
   }
 
-  #check(request: Request, rule: ReadyRule<Request>): Later<Check> {
+  /** The check of a rule; nothing for one in shadow mode that cannot be asked about this request. */
+  #check(request: Request, rule: ReadyRule<Request>): Later<Check | undefined> {
     const { cost, factor } = rule
-    const actor = this.#actor(request, rule.key)
-    const costs = typeof cost === 'function' ? estimated(cost, request) : cost
-    const scale = typeof factor === 'function' ? asked(factor, request) : factor
-    return after(all<unknown>([actor, costs, scale]), ([actor, cost, factor]) => {
-      return checkOf(rule, actor as string, cost as number, factor as number)
-    })
+    const settings: readonly (() => unknown)[] = [
+      () => this.#actor(request, rule.key),
+      () => (typeof cost === 'function' ? estimated(cost, request, this) : cost),
+      () => (typeof factor === 'function' ? asked(factor, request) : factor),
+    ]
+    const check = rule.shadow ? triedCheckOf : checkOf
+    const made = ([actor, cost, factor]: readonly unknown[]) => check(rule, actor as string, cost, factor)
+    const failed = (error: unknown): undefined => this.#leaveOut(error)
+    return rule.shadow ? attempt(() => all(settings, called), failed, made) : after(all(settings, called), made)
+  }
+
+  /** Leaves out what a request is only tried with; errors of the program's functions stay. */
+  #leaveOut(error: unknown): undefined {
+    if (error instanceof ConfigurationError) this.gate.report(error.mistake as MistakeCode)
+    else if (!(error instanceof RequestError || isAborted(error))) throw error
   }
 
   /** Decides: all enforced limits are one decision, and those on trial are decided beside it in the same call. */
@@ -336,9 +380,10 @@ export class Room<Request> {
       if (info !== NO_LIMIT) beginHold(this.limiter, info, plan)
       return info
     }
-    // Where nothing is enforced, a store that fails fails no request: the answer is that nothing is limited.
+    // Where nothing is enforced, what fails fails no request: the answer is that nothing is limited.
     const failed = (error: unknown): LimitInfo => {
-      if (plan.native.enforces() || !(error instanceof StoreError)) throw error
+      const isDecision = error instanceof StoreError || error instanceof LimitError
+      if (plan.native.enforces() || !isDecision) throw error
       return NO_LIMIT
     }
     if (plan.checks.length === 0) return made(NO_LIMIT)

@@ -9,6 +9,8 @@ import type { ChosenLimits, Found } from '../limits/documents.js'
 import { limitFrom, parseLimits } from '../limits/read.js'
 import { native } from '../native/native.js'
 import type { Later } from '../time/later.js'
+import type { Charging } from './options.js'
+import { ofRequest } from './request-error.js'
 
 /** An actor; a number is written in decimals, and a missing one stands for the client's address. */
 export type Actor = string | number | bigint | null | undefined
@@ -69,6 +71,8 @@ export interface Settings<Request> {
   readonly cost: number | ((request: Request) => Later<number>)
   readonly factor: number | ((request: Request) => Later<number>)
   readonly shadow: boolean
+  /** What judges outcomes; that of the room alone. */
+  readonly chargeOn: Charging | undefined
 }
 
 const RULE_FIELDS = ['limit', 'name', 'key', 'cost', 'factor', 'shadow', 'candidate']
@@ -150,10 +154,21 @@ export function proven<Request>(rules: Rules<Request>): Rules<Request> {
 }
 
 /** The check of an actor: with the override of the document that the limit is of. */
-export function checkOf({ limit, find }: ReadyRule<never>, actor: string, cost: number, factor: number): Check {
+export function checkOf({ limit, find }: ReadyRule<never>, actor: string, cost: unknown, factor: unknown): Check {
+  // What a function leaves out is not the default of a check.
+  if (typeof cost !== 'number') throw ofRequest(wrongType(limit.key, 'cost', 'must be a number', cost))
+  if (typeof factor !== 'number') throw wrongType(limit.key, 'factor', 'must be a number', factor)
   if (find === undefined) return { limit, actor, cost, factor }
   const found = find(actor)
   return { limit: found.limit, actor, cost, factor: found.factor === 1 ? factor : factor * found.factor }
+}
+
+/** The check of a limit in shadow mode, which fails no request: nothing where the cost or the factor is none. */
+export function triedCheckOf(rule: ReadyRule<never>, actor: string, cost: unknown, factor: unknown): Check | undefined {
+  if (typeof cost !== 'number' || typeof factor !== 'number' || !Number.isInteger(cost) || cost < 0) return undefined
+  // More than this is no cost for the engine, and as little admitted by any limit.
+  const check = checkOf(rule, actor, Math.min(cost, 2 ** 53), factor)
+  return Number.isFinite(check.factor) && (check.factor as number) >= 0 ? check : undefined
 }
 
 /** True if one of these limits is text that needs the name of its room. */
@@ -218,7 +233,7 @@ function candidateOf(given: unknown, liveKey: string): Limit {
 /** The settings that are given here, in place of the room's; each is checked. */
 export function settingsOf<Request>(given: object, limit: string, room: Settings<Request>): Settings<Request> {
   const { key = room.key, cost = room.cost, factor = room.factor, shadow = room.shadow } = given as Settings<Request>
-  const settings = { key, cost, factor, shadow }
+  const settings = { key, cost, factor, shadow, chargeOn: room.chargeOn }
   if (key !== undefined && typeof key !== 'function') {
     throw wrongType(limit, 'key', 'must be a function of the request', key)
   }

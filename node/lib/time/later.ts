@@ -29,9 +29,19 @@ export function attempt<T, U>(
 /** A value as it is. */
 export const same = <T>(value: T): T => value
 
-/** All values, or a promise of them where one is a promise. */
-export function all<T>(values: readonly (T | Promise<T>)[]): T[] | Promise<T[]> {
-  return values.some(isPromise) ? Promise.all(values) : (values as T[])
+/**
+ * What all of these give, or a promise of it where one gives a promise. Where one throws, nobody waits any more for the
+ * promises before it, and a rejection that nobody waits for would end the process.
+ */
+export function all<T, U>(items: readonly T[], give: (item: T) => U | Promise<U>): U[] | Promise<U[]> {
+  const given: (U | Promise<U>)[] = []
+  try {
+    for (const item of items) given.push(give(item))
+  } catch (error) {
+    for (const one of given) if (isPromise(one)) Promise.resolve(one).catch(() => {})
+    throw error
+  }
+  return given.some(isPromise) ? Promise.all(given) : (given as U[])
 }
 
 /** True for a promise of any library. */

@@ -45,6 +45,8 @@ function open() {
   body.push('open')
   return body
 }
+/** Limits of a route, or options with them, that are added to those of the app. */
+const added = (route) => ({ ...(route.limits ? route : { limits: route }), adds: true })
 const granted = (url) => url.includes('password')
 
 /** Starts a server on a free port, which ends with the test file; the URL of its top. */
@@ -91,7 +93,7 @@ async function fastifyApp(options, { route, settings = {} } = {}) {
   app.get('/error', failing)
   app.get('/redirect', (_request, reply) => reply.redirect('/'))
   app.get('/login', (request, reply) => reply.code(granted(request.url) ? 200 : 401).send('login'))
-  if (route) app.get('/route', { config: { rateLimit: { limits: route, adds: true } } }, () => 'route')
+  if (route) app.get('/route', { config: { rateLimit: added(route) } }, () => 'route')
   await app.listen({ port, host: '127.0.0.1' })
   after(() => app.close())
   return { url: `http://127.0.0.1:${app.server.address().port}`, trials: () => app.rateLimit.trials() }
@@ -195,7 +197,7 @@ const nestApp =
     decorate(Routes, 'hello', Get('/'))
     for (const name of ['left', 'stream', 'open', 'login', 'error']) decorate(Routes, name, Get(name))
     decorate(Routes, 'redirect', Get('redirect'), Redirect('/'))
-    if (route) decorate(Routes, 'route', Get('route'), RateLimit({ limits: route, adds: true }))
+    if (route) decorate(Routes, 'route', Get('route'), RateLimit(added(route)))
     Controller()(Routes)
     if (guard) UseGuards(guard)(Routes)
     class App {}

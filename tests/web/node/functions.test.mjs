@@ -38,6 +38,62 @@ for (const [framework, make] of Object.entries(apps)) {
     }
   })
 
+  test(`${framework}: a promise that rejects after another function has thrown ends no process`, async () => {
+    const unhandled = []
+    const note = (reason) => unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    const rejecting = async () => {
+      throw new TypeError('no user')
+    }
+    const unreadable = throwing(new TypeError('no items'))
+    const second = { limit: '9/minute', name: 'second', key: throwing(new Error('no plan')) }
+    try {
+      for (const [options, status] of [
+        [{ key: rejecting, cost: unreadable }, 400],
+        [{ key: rejecting, factor: throwing(new Error('no factor')) }, 500],
+        [{ cost: rejecting, factor: throwing(new Error('no factor')) }, 500],
+        [{ limits: [{ limit: limits(), key: rejecting }, second] }, 500],
+      ]) {
+        assert.equal((await get((await make({ limits: limits(), ...options })).url)).status, status)
+      }
+      const added = await make({ limits: async () => rejecting() }, { route: unreadable })
+      assert.equal((await get(added.url, '/route')).status, 500)
+      await new Promise(setImmediate)
+      assert.deepEqual(unhandled, [])
+    } finally {
+      process.off('unhandledRejection', note)
+    }
+  })
+
+  test(`${framework}: a cost that cannot be read is told once, also where each request has a function of its own`, async (context) => {
+    const warned = context.mock.method(process, 'emitWarning', () => {})
+    const { url } = await make({ limits: () => ({ limit: limits(), cost: () => JSON.parse('{') }) })
+    assert.deepEqual(statuses(await several(3, url)), [400, 400, 400])
+    const codes = warned.mock.calls.map(({ arguments: [, options] }) => options?.code)
+    assert.deepEqual(
+      codes.filter((code) => code === 'TIDEGATE_COST'),
+      ['TIDEGATE_COST'],
+    )
+  })
+
+  test(`${framework}: a cost that a function leaves out is not usable, and a factor an error of the program`, async () => {
+    for (const nothing of [undefined, null]) {
+      for (const given of [limits(), [limits(), '9/hour'], { limit: limits(), candidate: '9/hour' }]) {
+        for (const [option, status] of [
+          ['cost', 400],
+          ['factor', 500],
+        ]) {
+          for (const answer of [() => nothing, async () => nothing]) {
+            const limiter = new Limiter()
+            const { url } = await make({ limiter, limits: given, [option]: answer })
+            assert.equal((await get(url)).status, status, `${option}: ${nothing}`)
+            assert.equal(limiter.entries, 0)
+          }
+        }
+      }
+    }
+  })
+
   test(`${framework}: functions may answer with promises of any library`, async () => {
     const { url } = await make({
       limits: () => thenable(limits()),

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import { after, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { concurrency, Limiter } from 'tidegate'
+import { bucket, concurrency, Limiter } from 'tidegate'
 import { rateLimit as forWeb } from 'tidegate/web'
 import { eventually, RedisServer } from '../../node/server.mjs'
 import { apps, get } from './apps.mjs'
@@ -140,6 +140,16 @@ test('web: a body holds while the answer that applied it is garbage, and until i
   for (let round = 0; round < 20; round++) assert.equal((await afterwards()).held, 1)
   response = undefined
   await eventually(afterwards, ({ held }) => held === 0, PATIENCE_MS)
+})
+
+test('web: limits beside what is held stay charged where another room gives back its own', async () => {
+  const [limiter, limits] = [new Limiter(), exportsOf()]
+  const [api, login] = ['api', 'login'].map((name) => bucket({ key: name, size: 9 }))
+  const check = forWeb({ limiter, limits: [limits, api], key }).and({ limits: login, chargeOn: [401] })
+  await (await check(new Request('http://localhost/'))).apply(new Response('hello')).text()
+  assert.equal(await heldBy(limiter, limits), 0)
+  const left = async (limit) => (await limiter.peek(limit, 'ada')).remaining
+  assert.deepEqual([await left(api), await left(login)], [8, 9])
 })
 
 test('web: an outcome that is not charged gives back what is spent when the body has ended', async () => {

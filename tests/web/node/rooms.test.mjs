@@ -54,11 +54,12 @@ for (const [framework, make] of Object.entries(apps)) {
     test(`${on}: an actor that cannot be one is a bad request`, async () => {
       const limiter = limiterOf()
       // As a client may have it in JSON: half of a surrogate pair, or too much of it.
-      const names = ['ada\ud800', 'é'.repeat(32_769), 'ada\ufffd', 'é'.repeat(32_768)]
+      const long = BigInt('9'.repeat(65_537))
+      const names = ['ada\ud800', 'é'.repeat(32_769), long, 'ada\ufffd', 'é'.repeat(32_768), long / 10n]
       const app = await make({ limiter, limits: [hourly(5), hourly(9, 'more')], key: () => names[0] })
-      for (const status of [400, 400, 200, 200]) {
+      for (const status of [400, 400, 400, 200, 200, 200]) {
         const response = await get(app.url)
-        assert.equal(response.status, status, names[0].slice(0, 9))
+        assert.equal(response.status, status, `${names[0]}`.slice(0, 9))
         assert.equal(remaining(response), status === 200 ? '4' : null)
         if (status !== 200) assert.equal(limiter.entries, 0)
         names.shift()
@@ -136,6 +137,30 @@ for (const [framework, make] of Object.entries(apps)) {
       assert.deepEqual(statuses(await several(3, url, '/login')), [401, 401, 429])
       await sleep(10)
       await left(0)
+    })
+
+    test(`${on}: limits that a route adds have their own skip and chargeOn, and those of the app theirs`, async () => {
+      const login = hourly(5, 'login')
+      const all = [hourly(9), login]
+      const isRoute = (given) => /\/route$/.test(given.path ?? given.url ?? given.req.url)
+      for (const [options, route, expected] of [
+        [{}, { chargeOn: [401] }, [8, 5]],
+        [{ chargeOn: [401] }, { chargeOn: () => true }, [9, 4]],
+        [{ chargeOn: [401] }, {}, [9, 5]],
+        [{}, { skip: () => true }, [8, 5]],
+        [{ skip: isRoute }, { skip: async () => false }, [9, 4]],
+        [{ skip: isRoute }, {}, [9, 5]],
+      ]) {
+        const limiter = limiterOf()
+        const { url } = await make({ limiter, limits: hourly(9), ...options }, { route: { limits: login, ...route } })
+        assert.equal((await get(url, '/route')).status, 200)
+        const client = clientOf('127.0.0.1')
+        const left = async () => {
+          const each = await Promise.all(all.map((limit) => limiter.peek(limit, client)))
+          return each.map(({ remaining }) => remaining).join()
+        }
+        await eventually(left, (left) => left === expected.join())
+      }
     })
 
     test(`${on}: a key, a cost, a factor and requests that are skipped`, async () => {

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { bucket, Limiter, legacy, tokenBucket } from 'tidegate'
 import { rateLimit } from 'tidegate/web'
 import { eventually, freePort, RedisServer } from '../../node/server.mjs'
+import { apps, get } from './apps.mjs'
 
 const redis = await RedisServer.start()
 let names = 0
@@ -15,6 +16,64 @@ const stores = {
 const hourly = (count, key = 'api') => tokenBucket({ key, count, period: 3_600_000 })
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 const left = async (limiter, limit) => (await limiter.peek(limit, 'ada')).remaining
+
+/** Settings that no limit can be asked with, as clients make them. */
+const unusable = [
+  { key: () => 'x'.repeat(70_000) },
+  { key: async () => ({}) },
+  { key: () => 'ada\ud800' },
+  { cost: () => -1 },
+  { cost: async () => 0.5 },
+  { cost: () => Number.NaN },
+  { cost: () => '5' },
+  { cost: () => undefined },
+  { cost: () => undefined.length },
+]
+/** The same, as the program makes them. */
+const wrong = [{ factor: () => Number.NaN }, { factor: () => -1 }, { factor: async () => undefined }]
+const failing = { key: () => Promise.reject(new Error('on purpose')) }
+
+for (const [framework, make] of Object.entries(apps)) {
+  test(`${framework}: a limit in shadow mode fails no request, and those that are enforced still refuse`, async () => {
+    const strict = { limit: hourly(1, 'strict'), shadow: true }
+    const ask = async (options) => {
+      const { url, trials } = await make({ limiter: new Limiter(), ...options })
+      const { status, text } = await get(url, '/left')
+      return [status, text, trials().shadow]
+    }
+    for (const own of [...unusable, ...wrong]) {
+      const shown = JSON.stringify(own, (_, value) => (typeof value === 'object' ? value : `${value}`))
+      assert.deepEqual(await ask({ limits: hourly(5), shadow: true, ...own }), [200, `${UNLIMITED}`, {}], shown)
+      assert.deepEqual(await ask({ limits: [hourly(5), { ...strict, ...own }] }), [200, '4', {}], shown)
+      const other = {
+        limits: [
+          { ...strict, ...own },
+          { ...strict, limit: hourly(5) },
+        ],
+      }
+      assert.deepEqual(await ask(other), [200, `${UNLIMITED}`, { api: { admitted: 1, denied: 0 } }], shown)
+      const status = wrong.includes(own) ? 500 : 400
+      assert.equal((await ask({ limits: [{ limit: hourly(5), ...own }, strict] }))[0], status, shown)
+    }
+    assert.equal((await ask({ limits: hourly(5), shadow: true, ...failing }))[0], 500)
+    assert.equal((await ask({ limits: [hourly(5), { ...strict, ...failing }] }))[0], 500)
+    const huge = { admitted: 0, denied: 1 }
+    assert.deepEqual(await ask({ limits: [hourly(5), { ...strict, cost: () => 1e30 }] }), [200, '4', { strict: huge }])
+  })
+}
+
+test('a limit in shadow mode that finds no address limits nothing, and tells of it once', async (context) => {
+  const warned = context.mock.method(process, 'emitWarning', () => {})
+  const check = rateLimit({ limiter: new Limiter(), limits: hourly(1), shadow: true })
+  for (const _ of [1, 2]) {
+    const { info, response } = await check(new Request('http://localhost'))
+    assert.deepEqual([info.remaining, response], [UNLIMITED, undefined])
+  }
+  const codes = warned.mock.calls.map(({ arguments: [, { code }] }) => code)
+  assert.deepEqual(codes, ['no-client-address'])
+  const twice = rateLimit({ limits: () => [hourly(1), hourly(2)], shadow: true, key: () => 'ada' })
+  assert.equal((await twice(new Request('http://localhost'))).info.remaining, UNLIMITED)
+})
 
 /** The statuses of so many requests of one actor. */
 async function statuses(check, count, status = 200) {
@@ -38,6 +97,27 @@ for (const [store, limiterOf] of Object.entries(stores)) {
     assert.deepEqual(await statuses(check, 4), [200, 429, 429, 429])
     assert.deepEqual(check.trials().shadow, { wide: { admitted: 4, denied: 0 } })
     assert.deepEqual([await left(limiter, hourly(1)), await left(limiter, wide)], [0, 5])
+  })
+
+  test(`${store}: a limit that two rooms ask for stays charged if one of them says so, and each tries its own`, async () => {
+    const [wide, strict, login] = [hourly(9, 'wide'), hourly(1, 'strict'), hourly(5, 'login')]
+    const { limiter, check } = room([wide, { limit: strict, shadow: true }], { chargeOn: [200] })
+    const limits = [
+      { limit: wide, cost: 3 },
+      { limit: login, candidate: hourly(7, 'login') },
+    ]
+    const more = check.and({ limits, chargeOn: async (_request, { status }) => status > 200 })
+    const all = [wide, strict, login, hourly(7, 'login candidate')]
+    const leftOf = async () => (await Promise.all(all.map((limit) => left(limiter, limit)))).join()
+    for (const [status, expected] of [
+      [200, '8,0,5,7'],
+      [200, '7,0,5,7'],
+      [401, '4,0,4,6'],
+      [500, '1,0,3,5'],
+    ]) {
+      await statuses(more, 1, status)
+      await eventually(leftOf, (left) => left === expected)
+    }
   })
 
   test(`${store}: candidates are decided beside denials, each on its own`, async () => {
