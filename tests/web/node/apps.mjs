@@ -2,15 +2,18 @@
 
 import 'reflect-metadata'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, request as requestFrom } from 'node:http'
 import { Readable } from 'node:stream'
 import { after } from 'node:test'
 import { serve } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
+import { Router } from '@koa/router'
 import {
   Controller,
   Get,
+  HttpCode,
   Module,
+  Post,
   Redirect,
   Req,
   StreamableFile,
@@ -48,6 +51,9 @@ function open() {
 /** Limits of a route, or options with them, that are added to those of the app. */
 const added = (route) => ({ ...(route.limits ? route : { limits: route }), adds: true })
 const granted = (url) => url.includes('password')
+/** The status of an item: `/items/{id}`, and the same under `/shop`, whose limits are those of a router. */
+const statusOf = (url) => (url.includes('/login') && !granted(url) ? 401 : 200)
+const METHODS = ['get', 'post']
 
 /** Starts a server on a free port, which ends with the test file; the URL of its top. */
 export async function listening(server) {
@@ -63,13 +69,24 @@ export function stop(server) {
 
 const expressApp =
   (express) =>
-  async (options, { route, settings = {} } = {}) => {
+  async (options, { route, item, router, settings = {} } = {}) => {
     const app = express()
     app.set('env', 'test')
     for (const [name, value] of Object.entries(settings)) app.set(name, value)
     const limit = forExpress(options)
     app.use(limit)
-    app.get('/', (_request, response) => response.send('hello'))
+    for (const method of METHODS) app[method]('/', (_request, response) => response.send('hello'))
+    const shop = express.Router()
+    if (router) shop.use(limit.and(router))
+    for (const routes of item ? [app, shop] : []) {
+      for (const method of METHODS) {
+        routes[method]('/items/:id', limit.and(item), ({ url }, response) =>
+          response.status(statusOf(url)).send('item'),
+        )
+      }
+    }
+    shop.get('/cart', (_request, response) => response.send('cart'))
+    app.use('/shop', shop)
     app.get('/left', (request, response) => response.json(request.rateLimit.remaining))
     app.get('/stream', (_request, response) => Readable.from(chunks).pipe(response))
     app.get('/open', (_request, response) => open().pipe(response))
@@ -81,11 +98,24 @@ const expressApp =
     return { url: await listening(app.listen(settings.port ?? 0, '127.0.0.1')), trials: limit.trials }
   }
 
-async function fastifyApp(options, { route, settings = {} } = {}) {
+async function fastifyApp(options, { route, item, router, settings = {} } = {}) {
   const { port = 0, ...instance } = settings
   const app = Fastify({ ...instance, forceCloseConnections: true })
   await app.register(forFastify, options)
-  app.get('/', () => 'hello')
+  for (const method of METHODS) app[method]('/', () => 'hello')
+  const addItems = (routes) => {
+    const config = { rateLimit: { ...item, adds: true } }
+    for (const method of item ? METHODS : []) {
+      routes[method]('/items/:id', { config }, ({ url }, reply) => reply.code(statusOf(url)).send('item'))
+    }
+  }
+  addItems(app)
+  const shop = async (routes) => {
+    if (router) await routes.register(forFastify, router)
+    addItems(routes)
+    routes.get('/cart', () => 'cart')
+  }
+  await app.register(shop, { prefix: '/shop' })
   app.get('/left', (request, reply) => reply.send(JSON.stringify(request.rateLimit.remaining)))
   app.get('/stream', (_request, reply) => reply.send(Readable.from(chunks)))
   app.get('/open', (_request, reply) => reply.send(open()))
@@ -101,7 +131,7 @@ async function fastifyApp(options, { route, settings = {} } = {}) {
 
 const koaApp =
   (Koa) =>
-  async (options, { route, settings = {} } = {}) => {
+  async (options, { route, item, router, settings = {} } = {}) => {
     const { port = 0, ...fields } = settings
     const app = Object.assign(new Koa(), fields)
     app.silent = true
@@ -109,6 +139,20 @@ const koaApp =
     app.use(limit)
     const more = route === undefined ? undefined : limit.and(route)
     app.use((context, next) => (more && context.path === '/route' ? more(context, next) : next()))
+    const [items, shop] = [new Router(), new Router({ prefix: '/shop' })]
+    if (router) shop.use(limit.and(router))
+    for (const routes of item ? [items, shop] : []) {
+      for (const method of METHODS) {
+        routes[method]('/items/:id', limit.and(item), (context) => {
+          context.status = statusOf(context.url)
+        })
+      }
+    }
+    shop.get('/cart', (context) => {
+      context.status = 200
+    })
+    app.use(items.routes())
+    app.use(shop.routes())
     app.use((context) => {
       if (context.path === '/error') failing()
       if (context.path === '/redirect') context.redirect('/')
@@ -122,11 +166,20 @@ const koaApp =
     return { url: await listening(app.listen(port, '127.0.0.1')), trials: limit.trials }
   }
 
-async function honoApp(options, { route, settings = {} } = {}) {
+async function honoApp(options, { route, item, router, settings = {} } = {}) {
   const app = new Hono()
   const limit = forHono(Object.assign(Object.create(Object.getPrototypeOf(options)), { getConnInfo }, options))
   app.use(limit)
-  app.get('/', (context) => context.text('hello'))
+  for (const method of METHODS) app[method]('/', (context) => context.text('hello'))
+  const shop = new Hono()
+  if (router) shop.use(limit.and(router))
+  for (const routes of item ? [app, shop] : []) {
+    for (const method of METHODS) {
+      routes[method]('/items/:id', limit.and(item), (context) => context.text('item', statusOf(context.req.url)))
+    }
+  }
+  shop.get('/cart', (context) => context.text('cart'))
+  app.route('/shop', shop)
   app.get('/left', (context) => context.json(context.var.rateLimit.remaining))
   app.get('/stream', () => new Response(ReadableStream.from(chunks.map((chunk) => Buffer.from(chunk)))))
   app.get('/open', () => new Response(Readable.toWeb(open())))
@@ -144,23 +197,32 @@ async function honoApp(options, { route, settings = {} } = {}) {
 }
 
 /** Node's own server, which hands a `Request` to a handler and writes the `Response`. */
-async function webApp(options, { route, settings = {} } = {}) {
+async function webApp(options, { route, item, router, settings = {} } = {}) {
   const check = forWeb(options)
-  const more = route === undefined ? undefined : check.and(route)
+  const ofShop = router ? check.and(router) : check
+  /** The limits of a place, and their check. */
+  const places = Object.entries({
+    '/route': route && check.and(route),
+    '/items/': item && check.and(item),
+    '/shop/items/': item && ofShop.and(item),
+    '/shop/': ofShop,
+  })
+  const checkOf = (url) => places.find(([path, own]) => own && url.startsWith(path))?.[1] ?? check
   const respond = (path, info) => {
     if (path === '/left') return new Response(`${info.remaining}`)
     if (path === '/error') return new Response('error', { status: 500 })
     if (path === '/redirect') return Response.redirect('http://localhost/')
     if (path === '/stream') return new Response(ReadableStream.from(chunks.map((chunk) => Buffer.from(chunk))))
     if (path === '/open') return new Response(Readable.toWeb(open()))
-    if (path.startsWith('/login')) return new Response('login', { status: granted(path) ? 200 : 401 })
+    if (path.includes('/login')) return new Response('login', { status: statusOf(path) })
     return new Response(path === '/' ? 'hello' : 'route')
   }
   const server = createServer(async (incoming, outgoing) => {
     const headers = Object.entries(incoming.headers).map(([name, value]) => [name, String(value)])
     const request = new Request(`http://localhost${incoming.url}`, { headers, method: incoming.method })
-    const one = more && incoming.url === '/route' ? more : check
-    const limited = await one(request, { address: incoming.socket.remoteAddress }).catch(() => undefined)
+    const limited = await checkOf(incoming.url)(request, { address: incoming.socket.remoteAddress }).catch(
+      () => undefined,
+    )
     const response =
       limited?.response ?? limited?.apply(respond(incoming.url, limited.info)) ?? new Response('', { status: 500 })
     outgoing.writeHead(response.status, [...response.headers].flat())
@@ -174,34 +236,53 @@ async function webApp(options, { route, settings = {} } = {}) {
 /** An app of NestJS over one of its platforms, with classes of its own. */
 const nestApp =
   (adapterOf) =>
-  async (options, { route, settings = {} } = {}) => {
+  async (options, { route, item, router, settings = {} } = {}) => {
     const { port = 0, path, guard, ...own } = settings
     class Routes {}
+    class Shop {}
     const methods = {
       hello: () => 'hello',
       left: ({ rateLimit }) => JSON.stringify(rateLimit.remaining),
       stream: () => new StreamableFile(Readable.from(chunks.map((chunk) => Buffer.from(chunk)))),
       open: () => new StreamableFile(open()),
       login({ url }) {
-        if (!granted(url)) throw new UnauthorizedException('login')
+        if (statusOf(url) === 401) throw new UnauthorizedException('login')
         return 'login'
       },
       error: failing,
       redirect: () => ({}),
       route: () => 'route',
+      save: () => 'saved',
     }
     for (const [name, value] of Object.entries(methods)) {
       Object.defineProperty(Routes.prototype, name, { value, configurable: true, writable: true })
     }
     for (const name of ['left', 'login']) Req()(Routes.prototype, name, 0)
+    for (const routes of item ? [Routes, Shop] : []) {
+      for (const [name, Method] of [
+        ['read', Get],
+        ['write', Post],
+      ]) {
+        // Each has a function of its own, because decorators write on it.
+        const value = (request) => methods.login(request)
+        Object.defineProperty(routes.prototype, name, { value, configurable: true, writable: true })
+        Req()(routes.prototype, name, 0)
+        decorate(routes, name, Method('items/:id'), HttpCode(200), RateLimit({ ...item, adds: true }))
+      }
+    }
+    Object.defineProperty(Shop.prototype, 'cart', { value: () => 'cart', configurable: true, writable: true })
+    decorate(Shop, 'cart', Get('cart'))
+    Controller('shop')(Shop)
+    if (router) RateLimit({ ...router, adds: true })(Shop)
     decorate(Routes, 'hello', Get('/'))
+    decorate(Routes, 'save', Post('/'), HttpCode(200))
     for (const name of ['left', 'stream', 'open', 'login', 'error']) decorate(Routes, name, Get(name))
     decorate(Routes, 'redirect', Get('redirect'), Redirect('/'))
     if (route) decorate(Routes, 'route', Get('route'), RateLimit(added(route)))
     Controller()(Routes)
     if (guard) UseGuards(guard)(Routes)
     class App {}
-    Module({ imports: [TidegateModule.forRoot(options)], controllers: [Routes] })(App)
+    Module({ imports: [TidegateModule.forRoot(options)], controllers: [Routes, Shop] })(App)
     const app = await NestFactory.create(App, adapterOf(own), { logger: false, abortOnError: false })
     if (adapterOf === expressOf) for (const [name, value] of Object.entries(own)) app.set(name, value)
     after(() => app.close())
@@ -226,8 +307,14 @@ export const apps = {
   web: webApp,
 }
 
-/** The response to a request, with its body read. */
-export async function get(url, path = '/', { headers = {}, method = 'GET' } = {}) {
+/** The response to a request, with its body read; `peer` is the address of this machine that it comes from. */
+export async function get(url, path = '/', { headers = {}, method = 'GET', peer } = {}) {
+  if (peer !== undefined) {
+    const request = requestFrom(url + path, { headers, method, localAddress: peer, agent: false }).end()
+    const [response] = await once(request, 'response')
+    const text = (await response.toArray()).join('')
+    return { status: response.statusCode, headers: new Headers(response.headers), text }
+  }
   const response = await fetch(url + path, { headers, method, redirect: 'manual' })
   return { status: response.status, headers: response.headers, text: await response.text() }
 }

@@ -9,9 +9,13 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import './nest11.mjs'
 
+const { apps } = await import('./apps.mjs')
+const { playAll } = await import('./playing.mjs')
 await import('./nestjs-http.mjs')
 await import('./nestjs-graphql.mjs')
 await import('./nestjs-websockets.mjs')
+
+playAll({ nestExpress: apps.nestExpress, nestFastify: apps.nestFastify })
 
 test('the version', () => {
   const require = createRequire(import.meta.url)

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import flask
 import litestar as litestar_of
@@ -298,9 +299,9 @@ def asking(port: int, asked: dict[str, Any], opened_ones: dict[str, ExitStack]) 
 
 
 @pytest.mark.parametrize(("framework", "given"), PLAYED)
-def test_scenario(framework: str, given: dict[str, Any], told: Callable[[], list[str]]) -> None:
+def test_scenario(framework: str, given: dict[str, Any], store: str, told: Callable[[], list[str]]) -> None:
     forget_mistakes()
-    limiter = Limiter()
+    limiter = Limiter() if store == "memory://" else Limiter(store, namespace=uuid4().hex, timeout=10)
     going: dict[str, ExitStack] = {}
     with PLAYERS[framework](limiter, Scenario(given)) as port:
         try:
