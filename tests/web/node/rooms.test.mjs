@@ -361,6 +361,7 @@ for (const [framework, make] of Object.entries(apps)) {
       [{ limits: '5/minute', status: 200 }, 'status'],
       [{ limits: '5/minute', chargeOn: 401 }, 'chargeOn'],
       [{ limits: '5/minute', chargeOn: [99] }, 'chargeOn'],
+      [{ limits: '5/minute', chargeOn: [] }, 'chargeOn'],
       [{ limits: '5/minute', limiter: 5 }, 'limiter'],
       // The URL in a variable of the environment that is not set.
       [{ limits: '5/minute', limiter: undefined }, 'limiter'],
