@@ -65,7 +65,7 @@ export function functionOption<T>(options: Readonly<Record<string, unknown>>, na
   return value as T
 }
 
-/** What judges an outcome: true if it stays charged. */
+/** The judge of an outcome: true if it stays charged. */
 export type Charging = (...outcome: never[]) => Later<boolean>
 
 /** The outcomes that stay charged as a function; nothing where all of them do. */
