@@ -87,6 +87,17 @@ function nameOf({ req }: Context): string {
   return method === ALL ? mountName(path.replace(/\/?\*$/, '')) : routeName([method], path)
 }
 
+/** Refusals: those of an app that is mounted are in another context than the limits around it. */
+const refusals = new WeakSet<Response>()
+
+/** True for a refusal, or for a copy of one, as middlewares in between make it: a handler's own 429 has no such fields. */
+function isRefusal(response: Response): boolean {
+  const { status, headers } = response
+  const hasFields = (): boolean =>
+    ['X-RateLimit-Remaining', 'RateLimit', 'RateLimit-Remaining'].some((name) => headers.has(name))
+  return refusals.has(response) || (status === 429 && headers.has('Retry-After') && hasFields())
+}
+
 /** The method of routes that take all of them, and of middlewares. */
 const ALL = 'ALL'
 
@@ -164,15 +175,20 @@ function middlewareOf(room: Room<Context>): RateLimit {
     }
     // Rooms inside have set theirs; the outermost one knows all, but those of an app that is mounted.
     const infos = infosOf(onResponses.get(context))
-    const { status, headers: set } = context.res
-    const isRefused = infos.some(({ blocked }) => blocked) || (status === 429 && set.has('Retry-After'))
-    const headers = isRefused ? {} : room.gate.headers(infos.length === 1 ? info : infos, status)
+    const isRefused = infos.some(({ blocked }) => blocked) || isRefusal(context.res)
+    const headers = isRefused ? {} : room.gate.headers(infos.length === 1 ? info : infos, context.res.status)
     for (const name in headers) context.header(name, headers[name])
     if (isHeld(info)) context.res = ending(context.res, context.req.method, end)
     else end()
   }
 
   const blocked = async (info: LimitInfo, context: Context): Promise<Response> => {
+    const response = await refused(info, context)
+    refusals.add(response)
+    return response
+  }
+
+  const refused = async (info: LimitInfo, context: Context): Promise<Response> => {
     const refusal = onResponses.refuse(context, room, info, context.req.header('accept'))
     const response = responseOf(refusal, context.req.method)
     if (onBlocked === undefined) return response

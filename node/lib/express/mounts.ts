@@ -12,7 +12,7 @@ interface Route {
 
 /** The key of limits as text at the place of a request. It is told where the place is not known. */
 export function nameOf({ route, app, baseUrl = '' }: Request, gate?: Gate): string {
-  const mount = baseUrl === '' ? '' : mountOf(app as unknown as App | undefined, baseUrl)
+  const mount = baseUrl === '' ? '' : mountOf(app as unknown as App | undefined, baseUrl, route)
   if (mount === undefined) gate?.report('name-missing', route === undefined ? 'a router' : String(route.path))
   const { path, methods = {} } = (route ?? {}) as Route
   if (path === undefined) return mount === undefined ? APP : mountName(mount)
@@ -42,21 +42,25 @@ interface Layer {
 const DEEPEST = 16
 
 /** Mounts without parameters, by their lower case: as many as an app has, whatever clients send. */
-const fixed = new WeakMap<App, Map<string, string>>()
+type Mounts = Map<string, string>
+
+/** Those of each route, or of an app where there is no route. */
+const fixed = new WeakMap<App, WeakMap<object, Mounts>>()
 
 /** The path that the app has mounted something at, which clients ask for as this; nothing where it is not known. */
-function mountOf(app: App | undefined, baseUrl: string): string | undefined {
+function mountOf(app: App | undefined, baseUrl: string, route: object | undefined): string | undefined {
   if (app === undefined) return undefined
   const asked = baseUrl.toLowerCase()
-  const known = fixed.get(app) ?? new Map<string, string>()
+  const ofApp = fixed.get(app) ?? new WeakMap<object, Mounts>()
+  const known = ofApp.get(route ?? app) ?? new Map<string, string>()
   const before = known.get(asked)
   if (before !== undefined) return before
-  const mount = foundMount(app, baseUrl)
-  if (mount !== undefined && mount.toLowerCase() === asked) fixed.set(app, known.set(asked, mount))
+  const mount = foundMount(app, baseUrl, route)
+  if (mount?.toLowerCase() === asked) fixed.set(app, ofApp.set(route ?? app, known.set(asked, mount)))
   return mount
 }
 
-function foundMount(app: App, baseUrl: string): string | undefined {
+function foundMount(app: App, baseUrl: string, route: object | undefined): string | undefined {
   let left: readonly string[] | undefined = segmentsOf(baseUrl)
   let path = ''
   const apps: App[] = []
@@ -69,19 +73,36 @@ function foundMount(app: App, baseUrl: string): string | undefined {
     path = joined(path, each.mountpath)
   }
   if (left.length === 0) return path
-  const found = new Set(below((app._router ?? app.router)?.stack ?? [], left, path, 0))
+  const { stack = [] } = app._router ?? app.router ?? {}
+  const serving = route === undefined ? [] : below(stack, left, path, 0, route)
+  const found = new Set(serving.length > 0 ? serving : below(stack, left, path, 0))
   return found.size === 1 ? found.values().next().value : undefined
 }
 
-/** The paths of routers below one at this path, that take these segments. */
-function below(stack: readonly Layer[], segments: readonly string[], path: string, depth: number): string[] {
+/** The paths of what is below a router at this path and takes these segments; with a route, of the routers that serve it. */
+function below(
+  stack: readonly Layer[],
+  segments: readonly string[],
+  path: string,
+  depth: number,
+  route?: object,
+): string[] {
   return stack.flatMap((layer) => {
     const template = layer.route === undefined ? templateOf(layer) : undefined
     const left = template === undefined ? undefined : behind(segments, template)
     if (template === undefined || left === undefined) return []
     const here = joined(path, template)
-    if (left.length === 0) return [here]
-    return depth < DEEPEST ? below(layer.handle?.stack ?? [], left, here, depth + 1) : []
+    const inside = layer.handle?.stack ?? []
+    if (left.length === 0) return route === undefined || serves(inside, route, depth) ? [here] : []
+    return depth < DEEPEST ? below(inside, left, here, depth + 1, route) : []
+  })
+}
+
+/** True if a router has this route, or has mounted one that has it at its own path. */
+function serves(stack: readonly Layer[], route: object, depth: number): boolean {
+  return stack.some((layer) => {
+    if (layer.route !== undefined) return layer.route === route
+    return depth < DEEPEST && templateOf(layer) === '/' && serves(layer.handle?.stack ?? [], route, depth + 1)
   })
 }
 

@@ -65,7 +65,7 @@ export function functionOption<T>(options: Readonly<Record<string, unknown>>, na
   return value as T
 }
 
-/** What judges an outcome: true if it stays charged. */
+/** The judge of an outcome: true if it stays charged. */
 export type Charging = (...outcome: never[]) => Later<boolean>
 
 /** The outcomes that stay charged as a function; nothing where all of them do. */
@@ -73,6 +73,8 @@ export function chargeOption(given: unknown, statusOf: (...outcome: never[]) => 
   if (given === undefined) return undefined
   if (typeof given === 'function') return given as Charging
   if (!Array.isArray(given)) throw wrongType('', 'chargeOn', 'must be a list of statuses or a function', given)
+  // It would charge no outcome at all.
+  if (given.length === 0) throw outOfRange('', 'chargeOn', 'must hold at least one status', 'none')
   for (const status of given) {
     if (!(Number.isInteger(status) && status >= 100 && status < 600)) {
       throw outOfRange('', 'chargeOn', 'must be statuses from 100 to 599', status)

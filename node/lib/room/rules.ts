@@ -71,7 +71,7 @@ export interface Settings<Request> {
   readonly cost: number | ((request: Request) => Later<number>)
   readonly factor: number | ((request: Request) => Later<number>)
   readonly shadow: boolean
-  /** What judges outcomes; that of the room alone. */
+  /** The judge of outcomes: that of the room, and none of its limits has another. */
   readonly chargeOn: Charging | undefined
 }
 

@@ -30,8 +30,8 @@ export function attempt<T, U>(
 export const same = <T>(value: T): T => value
 
 /**
- * What all of these give, or a promise of it where one gives a promise. Where one throws, nobody waits any more for the
- * promises before it, and a rejection that nobody waits for would end the process.
+ * The values that all of these give, or a promise of them where one gives a promise. Where one throws, nobody waits any
+ * more for the promises before it, and a rejection that nobody waits for would end the process.
  */
 export function all<T, U>(items: readonly T[], give: (item: T) => U | Promise<U>): U[] | Promise<U[]> {
   const given: (U | Promise<U>)[] = []

@@ -142,6 +142,24 @@ for (const [name, express] of Object.entries({ express4, express5 })) {
     assert.deepEqual(await codes(), [])
   })
 
+  test(`${name}: where several mounts take a path, the one that serves the route is in its key`, async () => {
+    const app = express()
+    const limiter = new Limiter()
+    const [admin, inner, section] = [express.Router(), express.Router(), express.Router()]
+    admin.use((_request, _response, next) => next())
+    inner.get('/users', limitOf(limiter, { limits: '9/hour' }), key)
+    admin.use(inner)
+    section.post('/login', limitOf(limiter, { limits: '9/hour' }), key)
+    app.use('/admin', (_request, _response, next) => next())
+    app.use('/admin', admin)
+    app.use('/:section', section)
+    const url = await served(app)
+    const asked = ['POST /acme/login', '/admin/users', 'POST /admin/login', 'POST /ADMIN/login', '/admin/users']
+    const [login, users] = ['POST /{section}/login', 'GET /admin/users']
+    assert.deepEqual(await bodies(url, ...asked), [login, users, login, login, users])
+    assert.deepEqual(await codes(), [])
+  })
+
   test(`${name}: a mount that is not known is told, and no key for each client`, async () => {
     const app = express()
     const router = express.Router()

@@ -330,6 +330,11 @@ for (const [framework, make] of Object.entries(apps)) {
     assert.equal(remaining(await get(url, '/login')), null)
   })
 
+  test(`${framework}: a limit that is listed twice is charged once`, async () => {
+    const { url } = await make({ limits: [hourly(3), hourly(3)] })
+    assert.deepEqual((await several(4, url)).map(remaining), ['2', '1', '0', '0'])
+  })
+
   test(`${framework}: time is the limiter's`, async () => {
     const clock = new Clock()
     const { url } = await make({ limiter: new Limiter({ clock }), limits: hourly(1) })
@@ -361,6 +366,7 @@ for (const [framework, make] of Object.entries(apps)) {
       [{ limits: '5/minute', status: 200 }, 'status'],
       [{ limits: '5/minute', chargeOn: 401 }, 'chargeOn'],
       [{ limits: '5/minute', chargeOn: [99] }, 'chargeOn'],
+      [{ limits: '5/minute', chargeOn: [] }, 'chargeOn'],
       [{ limits: '5/minute', limiter: 5 }, 'limiter'],
       // The URL in a variable of the environment that is not set.
       [{ limits: '5/minute', limiter: undefined }, 'limiter'],

@@ -2,10 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { serve } from '@hono/node-server'
+import { getConnInfo } from '@hono/node-server/conninfo'
+import { Hono } from 'hono'
 import { Limiter } from 'tidegate'
+import { rateLimit as forHono } from 'tidegate/hono'
 import { Clock } from 'tidegate/testing'
 import { rateLimit } from 'tidegate/web'
-import { apps } from './apps.mjs'
+import { apps, get, listening } from './apps.mjs'
 
 test("what is not limited is nobody else's answer, and a refusal without a body has no type", async () => {
   const options = { limiter: new Limiter({ clock: new Clock() }), key: () => 'ada', limits: '1/hour', body: 'none' }
@@ -63,4 +67,28 @@ test('the answer, its headers, and a response of fetch', async () => {
   assert.equal(second.response.status, 429)
   const free = await rateLimit({ limits: () => undefined })(request)
   assert.deepEqual([free.info, free.headers, free.response], [undefined, {}, undefined])
+})
+
+test("hono: a handler's own answer that it is busy has the headers, and a refusal below is told by its mark", async () => {
+  const limit = (limits, options) => forHono({ limiter: new Limiter(), limits, getConnInfo, ...options })
+  const app = new Hono().use(limit('9/hour')).use('/copied/*', async (context, next) => {
+    await next()
+    context.header('X-Own', 'mine')
+  })
+  const inner = (options) => new Hono().use(limit('1/hour', options)).get('/', (context) => context.text('inner')).fetch
+  app.get('/busy', (context) => context.text('busy', 429, { 'Retry-After': '5' }))
+  app.mount('/copied', inner()).mount('/none', inner({ headers: 'none', status: 503 }))
+  const url = await listening(serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }))
+  const seen = []
+  for (const path of ['/busy', '/copied/', '/copied/', '/none/', '/none/']) {
+    const { status, headers } = await get(url, path)
+    seen.push([status, headers.get('retry-after') !== null, headers.get('x-ratelimit-limit')])
+  }
+  assert.deepEqual(seen, [
+    [429, true, '9'],
+    [200, false, '9'],
+    [429, true, '1'],
+    [200, false, '9'],
+    [503, true, null],
+  ])
 })
