@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { Limiter } from 'tidegate'
 import { forgetMistakes } from '../../../node/dist/http/gate.js'
+import { RedisServer } from '../../node/server.mjs'
 import { get } from './apps.mjs'
 
 const { scenarios } = JSON.parse(readFileSync(new URL('../../vectors/web.json', import.meta.url)))
@@ -89,39 +90,52 @@ async function asking(url, { path, headers, method, peer, status, open, until },
   }
 }
 
-/** A test for each scenario and each of these apps. */
+const redis = await RedisServer.start()
+let names = 0
+/** A limiter of each kind, with entries of its own. */
+const stores = {
+  memory: () => new Limiter(),
+  redis: () => new Limiter(redis.url, { timeoutMs: 10_000, namespace: `scenario${names++}` }),
+}
+
+/** A test for each scenario, store, and one of these apps. */
 export function playAll(apps) {
   for (const [framework, make] of Object.entries(apps)) {
     const lacks = LACKS[framework] ?? []
     for (const scenario of scenarios.filter(({ needs }) => !lacks.includes(needs))) {
-      test(`${framework}: ${scenario.name}`, async (context) => {
-        forgetMistakes()
-        told.length = 0
-        const limiter = new Limiter()
-        const { limits, options, item, router } = scenario
-        const places = { item: item && optionsOf(item), router: router && optionsOf(router) }
-        const { url } = await make({ limiter, ...optionsOf({ limits, ...options }) }, places)
-        const hasBody = !lacks.includes('negotiated-body') || options?.body !== undefined
-        const going = new Map()
-        context.after(() => Promise.all([...going.values()].map(({ body }) => body.cancel())))
-        for (const [index, asked] of scenario.requests.entries()) {
-          const { leave, path, status, has = {}, body = {}, used } = asked
-          if (leave) await going.get(leave).body.cancel()
-          if (path) {
-            const response = await asking(url, asked, going)
-            assert.equal(response.status, status, `request ${index}`)
-            const { 'content-type': _, ...own } = has
-            assertHeaders(response.headers, hasBody ? has : own)
-            for (const [name, value] of hasBody ? Object.entries(body) : []) {
-              assert.deepEqual(JSON.parse(response.text)[name], value, name)
-            }
-          }
-          await assertUsed(limiter, used)
-        }
-        await assertUsed(limiter, scenario.used)
-        await setImmediate()
-        assert.deepEqual(told, scenario.mistakes ?? [])
-      })
+      for (const [store, limiterOf] of Object.entries(stores)) {
+        test(`${framework}, ${store}: ${scenario.name}`, (context) => play(context, scenario, make, limiterOf(), lacks))
+      }
     }
   }
+}
+
+async function play(context, { limits, options, item, router, requests, used, mistakes = [] }, make, limiter, lacks) {
+  forgetMistakes()
+  told.length = 0
+  const going = new Map()
+  context.after(async () => {
+    for (const { body } of going.values()) await body.cancel()
+    await limiter.close()
+  })
+  const places = { item: item && optionsOf(item), router: router && optionsOf(router) }
+  const { url } = await make({ limiter, ...optionsOf({ limits, ...options }) }, places)
+  const hasBody = !lacks.includes('negotiated-body') || options?.body !== undefined
+  for (const [index, asked] of requests.entries()) {
+    const { leave, path, status, has = {}, body = {} } = asked
+    if (leave) await going.get(leave).body.cancel()
+    if (path) {
+      const response = await asking(url, asked, going)
+      assert.equal(response.status, status, `request ${index}`)
+      const { 'content-type': _, ...own } = has
+      assertHeaders(response.headers, hasBody ? has : own)
+      for (const [name, value] of hasBody ? Object.entries(body) : []) {
+        assert.deepEqual(JSON.parse(response.text)[name], value, name)
+      }
+    }
+    await assertUsed(limiter, asked.used)
+  }
+  await assertUsed(limiter, used)
+  await setImmediate()
+  assert.deepEqual(told, mistakes)
 }
