@@ -212,12 +212,15 @@ impl Plan {
 
     /// The costs that the planned checks really have, in their order, by what each place says of its own.
     ///
-    /// One that several places asked for has the largest of theirs. Units that are held cost nothing at the end.
+    /// One that several places asked for has the largest of theirs, of those that enforce it if any does. Units that are
+    /// held cost nothing at the end.
     pub fn costs(&self, paid: impl Fn(usize) -> Paid) -> Vec<u64> {
         let mut costs = vec![0; self.planned.len()];
         for part in &self.asked {
-            let Some(cost) = part.at.and_then(|at| costs.get_mut(at)) else { continue };
-            *cost = (*cost).max(match paid(part.place) {
+            let Some(at) = part.at.filter(|at| part.role == Role::Enforced || self.planned[*at].observed) else {
+                continue;
+            };
+            costs[at] = costs[at].max(match paid(part.place) {
                 Paid::AsAsked => part.cost,
                 Paid::Units(units) => units,
             });
@@ -317,6 +320,8 @@ mod tests {
             Asked::new(1, Check::new(&one, "ada").cost(3)),
             Asked::new(1, Check::new(&two, "ada")),
             Asked::new(1, Check::new(&tried, "ada")).role(Role::Candidate),
+            // Of what is enforced as well, no more than that is charged.
+            Asked::new(2, Check::new(&two, "ada").cost(2)).role(Role::Shadow),
         ];
         let plan = Plan::new(&asked);
         assert_eq!(plan.costs(|_| Paid::AsAsked), [5, 1, 1]);
