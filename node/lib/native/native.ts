@@ -167,6 +167,8 @@ export interface NativePlan {
   enforces(): boolean
   /** Counts what is tried, by the fates of the checks of the decision; the limits in shadow mode that would have denied. */
   count(denied: readonly boolean[], counts: NativeTrialCounts): Shadowed[]
+  /** The costs that the checks of the decision really have, by whether the charges of each place stay. */
+  costs(charged: readonly boolean[]): number[]
   /** The milliseconds after which units that are held are free again unless they are renewed; null where none are. */
   lease(isDenied: boolean, denied: readonly boolean[]): number | null
 }

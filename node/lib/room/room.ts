@@ -339,12 +339,7 @@ export class Room<Request> {
     const failed = (error: unknown): never => {
       throw ofChosenCost(rules, error)
     }
-    const info = attempt(() => this.#decideChecks(request, rules, checks), failed, same)
-    if (!areJudged(rules)) return info
-    return after(info, (info) => {
-      if (info !== undefined && info !== NO_LIMIT) noteJudges(info, rules, checks)
-      return info
-    })
+    return attempt(() => this.#decideChecks(request, rules, checks), failed, same)
   }
 
   /** The check of a rule; nothing for one in shadow mode that cannot be asked about this request. */
@@ -369,7 +364,7 @@ export class Room<Request> {
 
   /** Decides: all enforced limits are one decision, and those on trial are decided beside it in the same call. */
   #decideChecks(request: Request, rules: Rules<Request>, checks: readonly Check[]): Later<LimitInfo | undefined> {
-    if (!rules.some(({ isPlanned }) => isPlanned)) {
+    if (!rules.some(({ isPlanned }) => isPlanned) && !areJudged(rules)) {
       return checks.length === 0 ? undefined : this.#askAll(checks.length === 1 ? checks : combine(checks))
     }
     const plan = planOf(rules, checks)
@@ -377,7 +372,10 @@ export class Room<Request> {
       for (const { place, key } of plan.native.count(LimitInfo.denials(info), this.#trials)) {
         if (isHeard(this.limiter)) this.#tellDenied(request, key, (checks[place] as Check).actor, true)
       }
-      if (info !== NO_LIMIT) beginHold(this.limiter, info, plan)
+      if (info !== NO_LIMIT) {
+        beginHold(this.limiter, info, plan)
+        noteJudges(info, plan.native, rules)
+      }
       return info
     }
     // Where nothing is enforced, what fails fails no request: the answer is that nothing is limited.

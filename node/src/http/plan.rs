@@ -2,7 +2,7 @@
 
 use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
-use tidegate::http::{self, Asked, Role};
+use tidegate::http::{self, Asked, Paid, Role};
 use tidegate::{Check, ffi};
 
 use crate::errors::{Answered, Failure};
@@ -90,6 +90,14 @@ impl Plan {
     pub fn count(&self, denied: Vec<bool>, counts: &mut TrialCounts) -> Vec<Shadowed> {
         let shadowed = counts.0.note(self.0.trials(|at| denied.get(at).copied().unwrap_or_default()));
         shadowed.into_iter().map(|http::Trial { place, key, .. }| Shadowed { place: place as f64, key }).collect()
+    }
+
+    /// The costs that the checks of the decision really have, by whether the charges of each place stay.
+    #[napi(catch_unwind)]
+    pub fn costs(&self, charged: Vec<bool>) -> Vec<f64> {
+        let stays = |place| charged.get(place).copied().unwrap_or(true);
+        let costs = self.0.costs(|place| if stays(place) { Paid::AsAsked } else { Paid::Units(0) });
+        costs.into_iter().map(|cost| cost as f64).collect()
     }
 
     /// The milliseconds after which units that the decision holds are free again unless they are renewed, by the fates of
