@@ -17,17 +17,17 @@ const headerOf = (given, name) => {
   return headers.get?.(name) ?? headers[name]
 }
 
-/** The options of an app or a place: `{ header }` stands for a function of the request that reads it. */
-function optionsOf({ limits, key, cost, factor, skip, ...given }) {
-  const read = (option) => (request) => headerOf(request, option.header)
-  const number = (option) => (request) => Number(read(option)(request) ?? 1)
+/** The options of an app or a place: `{ header }` stands for a function of the request that reads it, as a promise or not. */
+function optionsOf({ limits, key, cost, factor, skip, ...given }, isAsync) {
+  const found = (value) => (isAsync ? Promise.resolve(value) : value)
+  const number = (option) => (request) => found(Number(headerOf(request, option.header) ?? 1))
   return {
-    limits: limits.choices ? (request) => limits.choices[headerOf(request, limits.header)] : limits,
+    limits: limits.choices ? (request) => found(limits.choices[headerOf(request, limits.header)]) : limits,
     ...given,
-    ...(key && { key: read(key) }),
+    ...(key && { key: (request) => found(headerOf(request, key.header)) }),
     ...(cost && { cost: number(cost) }),
     ...(factor && { factor: number(factor) }),
-    ...(skip && { skip: (request) => read(skip)(request) !== undefined }),
+    ...(skip && { skip: (request) => found(headerOf(request, skip.header) != null) }),
   }
 }
 
@@ -104,13 +104,16 @@ export function playAll(apps) {
     const lacks = LACKS[framework] ?? []
     for (const scenario of scenarios.filter(({ needs }) => !lacks.includes(needs))) {
       for (const [store, limiterOf] of Object.entries(stores)) {
-        test(`${framework}, ${store}: ${scenario.name}`, (context) => play(context, scenario, make, limiterOf(), lacks))
+        const isAsync = store === 'redis'
+        const name = `${framework}, ${store}: ${scenario.name}`
+        test(name, (context) => play(context, scenario, make, limiterOf(), isAsync, lacks))
       }
     }
   }
 }
 
-async function play(context, { limits, options, item, router, requests, used, mistakes = [] }, make, limiter, lacks) {
+async function play(context, scenario, make, limiter, isAsync, lacks) {
+  const { limits, options, item, router, requests, used, mistakes = [] } = scenario
   forgetMistakes()
   told.length = 0
   const going = new Map()
@@ -118,8 +121,9 @@ async function play(context, { limits, options, item, router, requests, used, mi
     for (const { body } of going.values()) await body.cancel()
     await limiter.close()
   })
-  const places = { item: item && optionsOf(item), router: router && optionsOf(router) }
-  const { url } = await make({ limiter, ...optionsOf({ limits, ...options }) }, places)
+  const ofPlace = (place) => place && optionsOf(place, isAsync)
+  const app = { limiter, ...optionsOf({ limits, ...options }, isAsync) }
+  const { url } = await make(app, { item: ofPlace(item), router: ofPlace(router) })
   const hasBody = !lacks.includes('negotiated-body') || options?.body !== undefined
   for (const [index, asked] of requests.entries()) {
     const { leave, path, status, has = {}, body = {} } = asked

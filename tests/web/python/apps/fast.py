@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Request, Response, WebSocket
-from fastapi.responses import JSONResponse, RedirectResponse, StreamingResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 
 from tidegate import AsyncLimiter, Bucket, LimitInfo
 from tidegate.fastapi import RateLimit, RateLimitMiddleware, exempt, settle
@@ -80,11 +80,6 @@ async def fail(status: int, _info: PerKey) -> None:
     raise HTTPException(status)
 
 
-@router.get("/moved")
-async def moved(_info: PerKey) -> RedirectResponse:
-    return RedirectResponse("/")
-
-
 @router.get("/spend")
 async def spend(
     request: Request,
@@ -95,16 +90,6 @@ async def spend(
     ],
 ) -> str:
     settle(request, used)
-    return "ok"
-
-
-LOGIN = RateLimit(Bucket("login", size=2, drip_rate=DAY), key="header:x-api-key", charge_on={401})
-
-
-@router.get("/login", dependencies=[Depends(LOGIN)])
-async def login(password: str) -> str:
-    if password != "right":
-        raise HTTPException(401)
     return "ok"
 
 

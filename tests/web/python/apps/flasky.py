@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from flask import Blueprint, Flask, abort, g, jsonify, request, stream_with_context
+from flask import Blueprint, Flask, abort, g, jsonify, stream_with_context
 from flask.typing import ResponseReturnValue
 from flask.views import MethodView
 
-from tidegate import Bucket, Limiter
+from tidegate import Limiter
 from tidegate.flask import RateLimit, settle
 
 STORE = os.environ.get("STORE", "memory://")
@@ -51,14 +51,6 @@ def fail(status: int) -> str:
     if status == 500:
         raise RuntimeError("as asked")
     abort(status)
-
-
-@v1.post("/login")
-@limiter.limit(Bucket("failed-logins", size=2, drip_rate=86_400_000), key=KEY, charge_on={401})
-def login() -> str:
-    if request.get_data() != b"right":
-        abort(401)
-    return "welcome"
 
 
 @v1.get("/stream")

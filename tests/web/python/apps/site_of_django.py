@@ -125,11 +125,6 @@ def own(_request: Any) -> HttpResponse:
     return HttpResponse("own")
 
 
-@rate_limit("2/day", key=KEY, charge_on={401})
-def login(request: Any) -> HttpResponse:
-    return HttpResponse(status=200 if request.body == b"right" else 401)
-
-
 def fail(_request: Any) -> HttpResponse:
     raise RuntimeError("as asked")
 
@@ -220,7 +215,6 @@ urlpatterns = [
     path("worker/", worker),
     path("other/", other),
     path("own/", own),
-    path("login/", login),
     path("fail/", fail),
     path("slow/", slow),
     path("left/", left),
