@@ -3,8 +3,7 @@
 import type { NativePlan } from '../native/native.js'
 import type { LimitInfo } from '../results/info.js'
 import { after, all, attempt, type Later } from '../time/later.js'
-import type { Charging } from './options.js'
-import type { Rules } from './rules.js'
+import type { Charging, Rules } from './rules.js'
 
 /** The decisions in which rooms judge differently, each with its plan and what judges the charge of each rule. */
 const judged = new WeakMap<

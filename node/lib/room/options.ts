@@ -6,7 +6,7 @@ import { listenersOf } from '../limiter/events.js'
 import { Limiter } from '../limiter/limiter.js'
 import type { Limits, SelectedLimits } from '../limits/documents.js'
 import type { Later } from '../time/later.js'
-import type { LimitsOfRequest, RoomLimits, RuleOptions } from './rules.js'
+import type { Charging, LimitsOfRequest, RoomLimits, RuleOptions } from './rules.js'
 
 /** The options of every room; `Request` is the request, or the context, of its framework. */
 export interface RoomOptions<Request, Outcome extends readonly unknown[] = [Request]>
@@ -64,9 +64,6 @@ export function functionOption<T>(options: Readonly<Record<string, unknown>>, na
   }
   return value as T
 }
-
-/** The judge of an outcome: true if it stays charged. */
-export type Charging = (...outcome: never[]) => Later<boolean>
 
 /** The outcomes that stay charged as a function; nothing where all of them do. */
 export function chargeOption(given: unknown, statusOf: (...outcome: never[]) => number): Charging | undefined {

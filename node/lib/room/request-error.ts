@@ -4,7 +4,6 @@ import { answered, ConfigurationError, errorOf, LimitError, nameErrors } from '.
 import { keyOf } from '../http/clients.js'
 import { native, type RequestErrorName } from '../native/native.js'
 import { attempt, type Later, same } from '../time/later.js'
-import type { Rules } from './rules.js'
 
 /** The error of such a request; frameworks read its status, and none of them logs it as a fault of the program. */
 export class RequestError extends Error {
@@ -59,8 +58,14 @@ export function actorText(given: string): string {
   throw ofRequest(errorOf(failure))
 }
 
+/** The part of a rule that says what a request costs. */
+interface Costing {
+  readonly limit: { readonly key: string }
+  readonly cost: unknown
+}
+
 /** The same behind one about a cost that a function has made of the request, and not about one that the app fixes. */
-export function ofChosenCost(rules: Rules<never>, error: unknown): unknown {
+export function ofChosenCost(rules: readonly Costing[], error: unknown): unknown {
   if (!(error instanceof LimitError) || error.field !== 'cost') return error
   const about = rules.filter(({ limit }) => limit.key === error.key)
   const isChosen = (about.length > 0 ? about : rules).some(({ cost }) => typeof cost === 'function')

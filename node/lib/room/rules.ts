@@ -9,7 +9,6 @@ import type { ChosenLimits, Found } from '../limits/documents.js'
 import { limitFrom, parseLimits } from '../limits/read.js'
 import { native } from '../native/native.js'
 import type { Later } from '../time/later.js'
-import type { Charging } from './options.js'
 import { ofRequest } from './request-error.js'
 
 /** An actor; a number is written in decimals, and a missing one stands for the client's address. */
@@ -64,6 +63,9 @@ export interface ReadyRule<Request> extends Settings<Request> {
 }
 
 export type Rules<Request> = readonly ReadyRule<Request>[]
+
+/** The judge of an outcome: true if it stays charged. */
+export type Charging = (...outcome: never[]) => Later<boolean>
 
 /** The settings that a room has for all its limits, and a limit may have for itself. */
 export interface Settings<Request> {
