@@ -107,7 +107,7 @@ impl Twin {
 #[cfg(all(feature = "shm", target_os = "linux"))]
 impl Drop for Twin {
     fn drop(&mut self) {
-        let damage = self.0.check_shared();
+        let damage = tidegate::ffi::check_shared(&self.0);
         assert!(std::thread::panicking() || damage == Ok(Vec::new()), "{damage:?}");
         self.0.clear_sync().expect("it is empty");
     }

@@ -227,7 +227,7 @@ fn a_look_over_the_keys_says_which_right_it_needs() {
         for is_renamed in [true, false] {
             let (_server, url) = without(command, is_renamed);
             let limiter = Limiter::new(store(&url).timeout(Duration::from_secs(2)).build().expect("a store"));
-            let Err(Error::Store(error)) = limiter.closest_sync(&[hourly("faults", 1)], 10) else {
+            let Err(Error::Store(error)) = tidegate::ffi::closest_sync(&limiter, &[hourly("faults", 1)], 10) else {
                 panic!("{command} is not needed")
             };
             assert_eq!(error.failure(), Failure::Denied, "{error}");

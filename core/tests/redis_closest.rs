@@ -18,7 +18,7 @@ fn charge(limiter: &Limiter, limit: &Limit, actor: &str, units: u64) {
 
 /// Actors, the key of the limit that each is closest to, and the units that are left of it.
 fn rows(limiter: &Limiter, limits: &[Limit]) -> Vec<(String, String, u64)> {
-    let closest = limiter.closest_sync(limits, 10_000).expect("an answer");
+    let closest = tidegate::ffi::closest_sync(limiter, limits, 10_000).expect("an answer");
     let rows = closest.actors.iter();
     rows.map(|row| (row.actor.clone(), limits[row.limit].key().to_owned(), row.info.remaining)).collect()
 }
@@ -54,7 +54,7 @@ fn those_that_are_denied_come_first_then_those_with_the_smallest_share_left() {
     let shown = rows(&limiter, &limits);
     let shown: Vec<_> = shown.iter().map(|(actor, limit, left)| (actor.as_str(), limit.as_str(), *left)).collect();
     assert_eq!(shown, expected);
-    let closest = limiter.closest_sync(&limits, 10_000).expect("an answer");
+    let closest = tidegate::ffi::closest_sync(&limiter, &limits, 10_000).expect("an answer");
     let keys = server.run::<u64>("DBSIZE");
     assert_eq!((closest.found, closest.hashed, closest.looked_at, closest.total), (6, 1, keys, keys));
     assert!(closest.actors[0].info.blocked && closest.actors[1].info.blocked && !closest.actors[2].info.blocked);
@@ -71,15 +71,15 @@ fn no_more_keys_are_looked_at_than_the_budget() {
     for actor in 0..1000 {
         limiter.limit_sync(&api[0], &format!("ip:{actor}")).expect("an answer");
     }
-    let all = limiter.closest_sync(&api, u64::MAX).expect("an answer");
+    let all = tidegate::ffi::closest_sync(&limiter, &api, u64::MAX).expect("an answer");
     assert_eq!((all.found, all.looked_at, all.total), (1000, 6000, 6000));
-    let part = limiter.closest_sync(&api, 1200).expect("an answer");
+    let part = tidegate::ffi::closest_sync(&limiter, &api, 1200).expect("an answer");
     assert_eq!((part.looked_at, part.total), (1200, 6000));
     assert!(part.found < 500, "{}", part.found);
     let calls = server.run::<String>("INFO commandstats");
     let scans = calls.lines().find(|line| line.starts_with("cmdstat_scan:")).expect("it has scanned");
     assert!(scans.starts_with("cmdstat_scan:calls=15,"), "{scans}");
-    let none = limiter.closest_sync(&api, 0).expect("an answer");
+    let none = tidegate::ffi::closest_sync(&limiter, &api, 0).expect("an answer");
     assert_eq!((none.found, none.looked_at, none.total), (0, 0, 6000));
 }
 
@@ -91,7 +91,7 @@ fn every_primary_of_a_cluster_is_looked_at() {
     for actor in 0..90 {
         charge(&limiter, &api[0], &format!("ip:{actor}"), if actor == 7 { 10 } else { 1 });
     }
-    let closest = limiter.closest_sync(&api, 900).expect("an answer");
+    let closest = tidegate::ffi::closest_sync(&limiter, &api, 900).expect("an answer");
     assert_eq!((closest.found, closest.looked_at, closest.total), (90, 90, 90));
     assert_eq!(closest.actors[0].actor, "ip:7");
 }
@@ -110,11 +110,11 @@ fn the_other_layout_names_actors_too() {
 #[test]
 fn a_store_without_names_says_so_and_a_store_that_fails_the_reason() {
     let api = [hourly("api", 10)];
-    let error = Limiter::new(Memory::new()).closest_sync(&api, 10).expect_err("no names");
+    let error = tidegate::ffi::closest_sync(&Limiter::new(Memory::new()), &api, 10).expect_err("no names");
     assert!(error.to_string().contains("limiter.top()") && error.to_string().contains("memory://"), "{error}");
     for policy in [OnError::Raise, OnError::Local] {
         let nobody = store("redis://127.0.0.1:1").on_error(policy).build().expect("a store");
-        let error = Limiter::new(nobody).closest_sync(&api, 10).expect_err("nobody there");
+        let error = tidegate::ffi::closest_sync(&Limiter::new(nobody), &api, 10).expect_err("nobody there");
         assert!(error.to_string().contains("127.0.0.1:1"), "{error}");
     }
 }

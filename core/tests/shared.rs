@@ -85,7 +85,7 @@ fn threads_on_one_key_get_what_there_is() {
             .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     });
     assert_eq!(admitted, (1000, 700));
-    assert_eq!(limiter.check_shared(), Ok(Vec::new()));
+    assert_eq!(tidegate::ffi::check_shared(&limiter), Ok(Vec::new()));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_full_table_denies_early_and_forgets_nobody() {
     let stats = limiter.stats();
     assert_eq!((stats.entries, stats.overflowed), (9, 992));
     assert_eq!(memory.stats().overflowed, 992);
-    assert_eq!(limiter.check_shared(), Ok(Vec::new()));
+    assert_eq!(tidegate::ffi::check_shared(&limiter), Ok(Vec::new()));
 }
 
 /// The memory of an entry, and of those that actors share, which a table takes once it is full.
@@ -131,7 +131,7 @@ fn an_entry_takes_less_than_64_bytes_of_memory() {
     assert!(table.stats().overflowed > 0);
     let shared = bytes() - before;
     assert!((1..=64 * (ENTRIES as u64 - OWN) + header).contains(&shared), "{shared}");
-    assert_eq!(table.check_shared(), Ok(Vec::new()));
+    assert_eq!(tidegate::ffi::check_shared(&table), Ok(Vec::new()));
     fs::remove_file(&file).expect("it is gone");
 }
 
@@ -149,14 +149,14 @@ fn lists_grow_shrink_and_are_left_in_order() {
                 );
             }
             if step % 100 == 0 {
-                assert_eq!(limiter.check_shared(), Ok(Vec::new()));
+                assert_eq!(tidegate::ffi::check_shared(&limiter), Ok(Vec::new()));
             }
         }
         let peek = limiter.decide_sync_at(&[Check::new(&log, "ada")], Call::Peek, start + round * 3_000_000 + 700);
         assert_eq!(peek.expect("an answer").remaining, 4300);
     }
     assert_eq!(limiter.clear_sync(), Ok(2));
-    assert_eq!(limiter.check_shared(), Ok(Vec::new()));
+    assert_eq!(tidegate::ffi::check_shared(&limiter), Ok(Vec::new()));
 }
 
 /// Every block of a table is in use, so the charges of a log count at its newest instant.
@@ -177,7 +177,7 @@ fn lists_that_find_no_memory_free_nobody_early() {
         })
         .expect("there is an end");
     assert!(charged > 100, "{charged}");
-    assert_eq!(limiter.check_shared(), Ok(Vec::new()));
+    assert_eq!(tidegate::ffi::check_shared(&limiter), Ok(Vec::new()));
     let late = start + charged * 1000;
     assert_eq!(ask(actor, Call::Peek, late).remaining, MAX - charged, "none is forgotten");
     assert_eq!(ask(actor, Call::Peek, late + hour - 1).remaining, MAX - charged, "and none leaves early");

@@ -34,7 +34,8 @@ export type { Trials } from './room/handle.js'
 /**
  * Limits a route, or all routes of a controller together, in place of the module's limits.
  *
- * The key of a limit as text is its `name`, or else the route (`Class.method`) or the controller (`Class`).
+ * The key of a limit as text is its `name`, or else the route (`GET /users/{id}`, or `Class.method` where there is none) or
+ * the controller (`Class`).
  */
 export function RateLimit(limits: RouteLimits | RoomLimits): CustomDecorator<symbol> {
   return SetMetadata(LIMITS, routeOptions(limits))

@@ -39,7 +39,7 @@ impl Caller for AsyncCalls {
         }
         let engine = limiter.opened();
         let engine = engine.as_deref().ok_or_else(closed)?;
-        if engine.is_remote() && request.is_to_be_released() {
+        if tidegate::ffi::is_remote(engine) && request.is_to_be_released() {
             return self.wait(py, request, Duration::ZERO);
         }
         limiter.log_events(py);

@@ -64,7 +64,7 @@ pub fn limit_one_sync<T>(
 }
 
 /// [`Limiter::decide_sync`] of [`Call::Limit`] and two checks, for a caller that reads the answers once: `answered` is
-/// called with the answer to both, and with the answer of each, which that does not hold.
+/// called with the merged answer, which does not carry those of the checks, and with these.
 ///
 /// # Errors
 /// As [`Limiter::decide_sync`].

@@ -356,3 +356,28 @@ fn within(key: &str, field: &str, value: f64, most: f64) -> Result<(), LimitErro
 fn refused(key: &str, field: &str, problem: impl Into<String>, value: f64) -> LimitError {
     LimitError::range(key, field, problem, value)
 }
+
+/// True if its store is asked over a network: a call may then be given up before it is answered.
+#[cfg(feature = "remote")]
+#[must_use]
+pub const fn is_remote(limiter: &Limiter) -> bool {
+    limiter.is_remote()
+}
+
+/// Walks over the whole table of a store in memory that processes share, and names what is wrong in it: for tests.
+///
+/// # Errors
+/// When a part of the table stays locked.
+#[cfg(all(feature = "shm", target_os = "linux"))]
+pub fn check_shared(limiter: &Limiter) -> Result<Vec<String>, Error> {
+    limiter.check_shared()
+}
+
+/// The actors that are closest to these limits, among those that at most `budget` keys of the store name.
+///
+/// # Errors
+/// For a store whose entries have no names, a limit that the store cannot keep, and where the store cannot be reached.
+#[cfg(feature = "remote")]
+pub fn closest_sync(limiter: &Limiter, limits: &[limit::Limit], budget: u64) -> Result<crate::limiter::Closest, Error> {
+    limiter.closest_sync(limits, budget)
+}

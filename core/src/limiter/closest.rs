@@ -57,8 +57,7 @@ impl Limiter {
     /// # Errors
     /// [`LimitError`] for a store whose entries have no names, and for a limit that the store cannot keep; [`StoreError`]
     /// where the store cannot be reached, does not allow it, or does not decide in time.
-    #[doc(hidden)]
-    pub fn closest_sync(&self, limits: &[Limit], budget: u64) -> Result<Closest, Error> {
+    pub(crate) fn closest_sync(&self, limits: &[Limit], budget: u64) -> Result<Closest, Error> {
         let Store::Remote(remote) = &self.store else { return Err(self.nameless()) };
         let (answered, answer) = sync_channel(1);
         if !remote.start_scan(budget, move |scan| drop(answered.send(scan))) {

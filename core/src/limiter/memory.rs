@@ -61,9 +61,9 @@ impl Local {
         self.limit_few(checks, None, Shown(answered))
     }
 
-    /// By far the most common call gets a path that knows what it is. The parts of its check are passed on one by one,
-    /// so that they need not be in memory. All that turns off here is marked as cold: after so many branches the compiler
-    /// would take this path for a rare one and leave its pieces as calls, and it would take a quarter longer.
+    /// The most common call, by a path of its own. The parts of its check are passed one by one, and stay in registers.
+    /// Every branch off the path is marked as cold: otherwise the compiler takes the path itself for a rare one, does not
+    /// inline it, and a call takes a quarter longer.
     #[expect(clippy::inline_always, reason = "as its caller")]
     #[inline(always)]
     pub(super) fn limit_one(

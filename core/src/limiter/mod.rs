@@ -43,6 +43,8 @@ pub use self::any_store::AnyStore;
 use self::any_store::Store;
 pub use self::bell::Bell;
 use self::checks::check_now;
+#[cfg(feature = "remote")]
+pub(crate) use self::closest::Closest;
 use self::memory::Local;
 use self::metering::Metering;
 #[cfg(feature = "remote")]
@@ -197,9 +199,8 @@ impl Limiter {
     }
 
     /// Walks over the whole table of a store in memory that processes share, and names what is wrong in it: for tests.
-    #[doc(hidden)]
     #[cfg(all(feature = "shm", target_os = "linux"))]
-    pub fn check_shared(&self) -> Result<Vec<String>, Error> {
+    pub(crate) fn check_shared(&self) -> Result<Vec<String>, Error> {
         if let Store::Shared(shared) = &self.store { shared.check() } else { Ok(Vec::new()) }
     }
 
@@ -211,10 +212,8 @@ impl Limiter {
     }
 
     /// True if its store is asked over a network: a call may then be given up before it is answered.
-    #[doc(hidden)]
-    #[must_use]
     #[cfg(feature = "remote")]
-    pub const fn is_remote(&self) -> bool {
+    pub(crate) const fn is_remote(&self) -> bool {
         matches!(self.store, Store::Remote(_))
     }
 

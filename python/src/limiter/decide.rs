@@ -60,7 +60,7 @@ impl Caller for Limiter {
 impl Limiter {
     #[inline(never)]
     fn call_shared<'py>(&self, py: Python<'py>, request: Request) -> PyResult<Bound<'py, PyAny>> {
-        if request.now.is_none() && self.kept()?.is_remote() && request.is_to_be_released() {
+        if request.now.is_none() && ffi::is_remote(self.kept()?.as_ref()) && request.is_to_be_released() {
             return self.wait(py, request, Duration::ZERO);
         }
         let reply = request.with(py, |checks, call, now| self.decide_shared(py, checks, call, now))?;
