@@ -154,7 +154,10 @@ class RateLimit(Limiting):
         limits = None if plan is None else plan.simple.get(self)
         if limits is None:
             return self._answer(await self._decide(record, plan, connection, key))
-        info = decided[self] = record.limit_client(scope, limits)
+        try:
+            info = decided[self] = record.limit_client(scope, limits)
+        except TidegateError as error:
+            raise failure(error, room, scope) from error.__cause__
         if info.blocked:
             await self._refuse(record, record.decisions[-1], connection)
         return info

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
-from .._errors import LimitError, StoreError, TidegateError
+from .._errors import ConfigurationError, LimitError, StoreError, TidegateError
 from .._tidegate import _request_error, _request_error_parts
 
 _log = logging.getLogger("tidegate")
@@ -30,6 +30,12 @@ def invalid(error: Exception, kind: str) -> RequestError:
     made.kind, (made.status, made.sentence) = kind, _request_error_parts(kind)
     _log.debug("a request cannot be limited: %s", error)
     return made
+
+
+def of_peer(error: ConfigurationError, peer: object, forwarded: Iterable[str]) -> Exception:
+    """The error for a peer that is no address: the client's mistake where the server has it from a forwarded header."""
+    is_written = isinstance(peer, str) and peer != "" and any(peer in line for line in forwarded)
+    return invalid(error, "key") if is_written else error
 
 
 def by_request(error: LimitError, has_chosen_cost: bool) -> LimitError:

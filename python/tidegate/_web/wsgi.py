@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from .._errors import ConfigurationError
 from .decision import Record
+from .failure import of_peer
 from .guard import Guard
 from .room import Room
 
@@ -71,7 +72,10 @@ class EnvironRoom(Room[R]):
             if server.startswith("WSGIServer/"):
                 gate.report("underscored-header", gate.forwarded_header)
                 line = None
-        return gate.client(peer, line)
+        try:
+            return gate.client(peer, line)
+        except ConfigurationError as error:
+            raise of_peer(error, peer, [environ[name] for name in environ if "FORWARDED" in name]) from error
 
     def lines(self, request: R, name: str) -> Sequence[str | bytes]:
         line = self.environ(request).get(_variable(name))

@@ -17,8 +17,10 @@ from flask import Flask
 from flask import request as flask_request
 from pydantic import BaseModel, TypeAdapter
 from starlette.requests import Request
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from harness import Client, hello
+from serving import ask, over_uvicorn
 from tidegate import Bucket, Limiter
 from tidegate.asgi import RateLimitMiddleware
 from tidegate.fastapi import RateLimit
@@ -28,6 +30,7 @@ from tidegate.flask import RateLimit as FlaskRateLimit
 sys.path.insert(0, str(Path(__file__).parent / "apps"))
 importlib.import_module("site_of_django")
 
+from django.core.asgi import get_asgi_application  # noqa: E402
 from django.http import HttpResponse  # noqa: E402
 from django.test import Client as DjangoClient  # noqa: E402
 from django.test import override_settings  # noqa: E402
@@ -286,3 +289,38 @@ def test_a_client_cannot_spend_the_limit_of_an_address() -> None:
     # A key that looks like nothing else is the actor itself.
     limiter.reset(one, "203.0.113.9")
     assert client.ask(x_api_key="203.0.113.9").status == 200
+
+
+def behind_a_dependency() -> Any:
+    app = FastAPI()
+    app.add_middleware(FromFastAPI)
+    app.get("/", dependencies=[Depends(RateLimit("9/hour"))])(lambda: "hello")
+    return app
+
+
+def behind_django() -> Any:
+    return get_asgi_application()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: RateLimitMiddleware(hello, limits="9/hour"),
+        lambda: RateLimitMiddleware(hello, limits="9/hour", key=lambda _request: None),
+        behind_a_dependency,
+        behind_django,
+    ],
+    ids=["middleware", "key", "dependency", "django"],
+)
+def test_what_a_server_takes_for_an_address_is_the_clients_mistake(made: Callable[[], Any]) -> None:
+    """As uvicorn with ``--forwarded-allow-ips '*'`` takes whatever the header begins with."""
+    project = {"default": {"LOCATION": "memory://"}, "LIMITS": "9/hour"}
+    middleware = ["tidegate.django.RateLimitMiddleware"]
+    urls = type("Urls", (), {"urlpatterns": [path("", lambda _request: HttpResponse())]})
+    with (
+        override_settings(TIDEGATE=project, MIDDLEWARE=middleware, ROOT_URLCONF=urls),
+        over_uvicorn(ProxyHeadersMiddleware(made(), "*")) as port,
+    ):
+        sent = ("foo", "foo:99", "unknown, 203.0.113.9", "203.0.113.9")
+        statuses = [ask(port, x_forwarded_for=line).status for line in sent]
+    assert statuses == [400, 400, 400, 200]

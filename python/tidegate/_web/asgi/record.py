@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Iterable
 from typing import Any
 
+from ..._errors import ConfigurationError
 from ..._tidegate import LimitInfo
 from ..decision import Decision
 from ..decision import Record as _Record
 from ..guard import Guard
 from ..store import Store
 from .connection import ASGIApp, HasScope, Headers, Message, Outcome, Receive, Scope, Send
-from .room import AsgiRoom, ClientLimits
+from .room import AsgiRoom, ClientLimits, unaddressed
 
 KEY = "tidegate"
 """The name of the record in a scope."""
@@ -47,7 +48,10 @@ class Record(_Record):
 
     def limit_client(self, scope: Scope, limits: ClientLimits) -> LimitInfo:
         """Decides limits of the client's address, and keeps the answer; the decision is made of it when asked for."""
-        client, info = limits.ask_in_place(scope) if Store.stand_in is not None else limits.ask(scope)
+        try:
+            client, info = limits.ask_in_place(scope) if Store.stand_in is not None else limits.ask(scope)
+        except ConfigurationError as error:
+            raise unaddressed(error, scope) from error
         if self.only is not None or self._decisions or info.blocked or limits.guard.charge_on is not None:
             self.add(limits.decision(client, info))
         else:

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from ..._errors import ConfigurationError
 from ..._http import Gate
 from ..._tidegate import _APP, LimitInfo
 from ..decision import Decision, decide
 from ..drive import run
+from ..failure import of_peer
 from ..guard import Guard
 from ..room import Room
 from ..store import Store
@@ -56,7 +58,10 @@ class AsgiRoom(Room[Any]):
         return [value for key, value in request.scope["headers"] if key == wanted]
 
     def client(self, request: HasScope) -> str:
-        return self.gate.client_of(request.scope)
+        try:
+            return self.gate.client_of(request.scope)
+        except ConfigurationError as error:
+            raise unaddressed(error, request.scope) from error
 
     def client_limits(self, guard: Guard[Any], store: Store, place: str = _APP) -> ClientLimits | None:
         """A guard's limits for the requests to a place, where those ask for the client's address and do not wait."""
@@ -70,6 +75,12 @@ class AsgiRoom(Room[Any]):
         self.start()
         if self.store.shared and asyncio.events._get_running_loop() is not None:
             self.reaching = asyncio.ensure_future(asyncio.to_thread(self.reached))
+
+
+def unaddressed(error: ConfigurationError, scope: Scope) -> Exception:
+    """The error for a request without an address; uvicorn takes whatever stands in a header for one."""
+    forwarded = [value.decode("latin-1") for name, value in scope["headers"] if b"forwarded" in name]
+    return of_peer(error, (scope.get("client") or [None])[0], forwarded)
 
 
 def accept(scope: Scope) -> bytes | None:
