@@ -20,12 +20,12 @@ pub(crate) enum Content {
     Acquired(Result<LimitInfo, Error>, AcquireHandle),
     Explained(Result<CallExplanation, Error>),
     /// The answer to a ping or a clear.
-    Found(Result<Found, Error>),
+    Found(Result<Upkeep, Error>),
     Event(Event),
 }
 
 /// The answer to a ping or a clear.
-pub(crate) enum Found {
+pub(crate) enum Upkeep {
     Health(Health),
     /// The number of keys that were removed.
     Removed(u64),

@@ -14,7 +14,7 @@ use tidegate::remote::{Event, Health};
 use crate::buffer::{CallBuffer, answer_length};
 use crate::errors::Failure;
 use crate::layout::{RECORD_HEAD, record};
-use crate::reply::{Content, Found, Reply};
+use crate::reply::{Content, Reply, Upkeep};
 
 /// Room for some hundred answers, and still in the nearest cache.
 const LENGTH: usize = 3072;
@@ -89,8 +89,8 @@ impl Page<'_> {
             Content::Found(Ok(found)) => {
                 self.head(to, record::VALUE);
                 match found {
-                    Found::Health(health) => self.beside(HealthFound::new(health)),
-                    Found::Removed(count) => self.beside(count as f64),
+                    Upkeep::Health(health) => self.beside(HealthFound::new(health)),
+                    Upkeep::Removed(count) => self.beside(count as f64),
                 }
             }
             Content::Answer(Err(error))

@@ -3,11 +3,11 @@
 /// Things by number. A number holds a place and the generation of the thing in it, so that the number of a thing that
 /// was removed never stands for the one that took its place. 0 never stands for anything.
 pub(crate) struct Table<T> {
-    places: Vec<Place<T>>,
+    places: Vec<Slot<T>>,
     free: Vec<usize>,
 }
 
-struct Place<T> {
+struct Slot<T> {
     generation: u32,
     thing: Option<T>,
 }
@@ -39,7 +39,7 @@ impl<T> Table<T> {
 
     pub(crate) fn add(&mut self, thing: T) -> f64 {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place { generation: FIRST_GENERATION, thing: None });
+            self.places.push(Slot { generation: FIRST_GENERATION, thing: None });
             self.places.len() - 1
         });
         let place = &mut self.places[index];
@@ -59,7 +59,7 @@ impl<T> Table<T> {
         Some(removed)
     }
 
-    fn place(&mut self, handle: f64) -> Option<&mut Place<T>> {
+    fn place(&mut self, handle: f64) -> Option<&mut Slot<T>> {
         let (place, generation) = parts(handle);
         self.places.get_mut(place).filter(|place| place.generation == generation)
     }

@@ -23,20 +23,20 @@ pub(crate) struct Renewals {
 }
 
 /// The place of a call: the instant at which it is due, and a number that keeps calls of one instant apart.
-pub(crate) type Place = (Micros, u64);
+pub(crate) type Due = (Micros, u64);
 
 struct Calls {
     /// Objects with a method ``_due``, but for the latest.
-    due: BTreeMap<Place, Py<PyAny>>,
+    due: BTreeMap<Due, Py<PyAny>>,
     /// The latest of them, which is often taken back before there is another one: then no tree is built.
-    latest: Option<(Place, Py<PyAny>)>,
+    latest: Option<(Due, Py<PyAny>)>,
     /// The instant at which ``run`` is called at the latest.
     wakes: Micros,
     last: u64,
 }
 
 impl Calls {
-    fn in_order(&mut self) -> &mut BTreeMap<Place, Py<PyAny>> {
+    fn in_order(&mut self) -> &mut BTreeMap<Due, Py<PyAny>> {
         self.due.extend(self.latest.take());
         &mut self.due
     }
@@ -52,7 +52,7 @@ impl Renewals {
 
     /// Call ``_due`` of this object once, after so many seconds; returns its place.
     #[pyo3(signature = (seconds, what, /))]
-    fn add(&self, py: Python<'_>, seconds: f64, what: Py<PyAny>) -> PyResult<Place> {
+    fn add(&self, py: Python<'_>, seconds: f64, what: Py<PyAny>) -> PyResult<Due> {
         let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).as_micros();
         let due = ffi::now().saturating_add(Micros::try_from(time).unwrap_or(Micros::MAX));
         let (place, is_first) = self.insert(due, what);
@@ -64,7 +64,7 @@ impl Renewals {
 
     /// Take back the call of this place.
     #[pyo3(signature = (place, /))]
-    fn discard(&self, place: Place) {
+    fn discard(&self, place: Due) {
         drop(self.remove(place));
     }
 
@@ -101,7 +101,7 @@ impl Renewals {
 
 impl Renewals {
     /// Adds a call; true if it is due before `run` is called next, and then [`wake`](Self::wake) comes after it.
-    pub(crate) fn insert(&self, due: Micros, what: Py<PyAny>) -> (Place, bool) {
+    pub(crate) fn insert(&self, due: Micros, what: Py<PyAny>) -> (Due, bool) {
         let mut calls = self.calls();
         calls.last += 1;
         let place = (due, calls.last);
@@ -120,7 +120,7 @@ impl Renewals {
     }
 
     /// Takes a call back. What was to be called is dropped by the caller, under no lock.
-    pub(crate) fn remove(&self, place: Place) -> Option<Py<PyAny>> {
+    pub(crate) fn remove(&self, place: Due) -> Option<Py<PyAny>> {
         let mut calls = self.calls();
         match calls.latest.take_if(|(latest, _)| *latest == place) {
             Some((_, what)) => Some(what),

@@ -5,10 +5,10 @@ use super::path::join;
 
 /// The places of a document's names, by their paths; in YAML the text that has them.
 #[derive(Debug, Default)]
-pub(crate) struct Places(Vec<(String, Place)>, String);
+pub(crate) struct Places(Vec<(String, LineColumn)>, String);
 
 /// A line and a column, counted from 1.
-type Place = (u64, u64);
+type LineColumn = (u64, u64);
 
 /// A definition in an override is the fourth level.
 const DEEPEST: u8 = 4;
@@ -27,7 +27,7 @@ impl Places {
     }
 
     /// The place of a path: of its last name, if it is there twice.
-    pub(crate) fn find(&self, path: &str) -> Option<Place> {
+    pub(crate) fn find(&self, path: &str) -> Option<LineColumn> {
         let known = self.0.iter().rev().find(|(known, _)| known == path).map(|(_, place)| *place);
         known.or_else(|| yaml(&self.1, path))
     }
@@ -136,7 +136,7 @@ impl Json<'_> {
 
 /// The place of a path in a text that was read as YAML already: in block style by the indentation, in flow style by what
 /// stands around a name. A second parser would be as large as all of this command.
-fn yaml(text: &str, path: &str) -> Option<Place> {
+fn yaml(text: &str, path: &str) -> Option<LineColumn> {
     let (mut from, mut to, mut found) = (0, text.len(), None);
     for name in path.split('.').map(|name| name.trim_matches('"')) {
         let (name, item) = name.strip_suffix(']').and_then(|name| name.split_once('[')).unwrap_or((name, ""));

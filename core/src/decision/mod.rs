@@ -16,7 +16,7 @@ mod together;
 pub use call::Call;
 pub(crate) use call::Verb;
 pub use state::State;
-pub(crate) use together::{Held, Part, drop_blocks, together};
+pub(crate) use together::{OpenEntry, Part, drop_blocks, together};
 #[cfg(feature = "remote")]
 pub(crate) use together::{groups, priors, takes};
 

@@ -1,11 +1,11 @@
 //! The pure part as a public call.
 
-use super::{Call, Held, Part, State, Verb, drop_blocks, together};
+use super::{Call, OpenEntry, Part, State, Verb, drop_blocks, together};
 use crate::algorithm::{Entry, Rule};
 use crate::error::LimitError;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::{Limit, Place};
+use crate::limit::{EntryKind, Limit};
 use crate::time::{EXACT, Micros};
 
 impl Limit {
@@ -67,9 +67,9 @@ impl Limit {
                 observed: None,
             })
             .collect();
-        let places: InlineVec<Place> = rules.placed().map(|(place, _)| place).collect();
+        let places: InlineVec<EntryKind> = rules.placed().map(|(place, _)| place).collect();
         let before: InlineVec<Entry> = places.iter().map(|place| state.take(*place)).collect();
-        let mut held: InlineVec<Held> = before.iter().map(|entry| Held::new(entry.clone())).collect();
+        let mut held: InlineVec<OpenEntry> = before.iter().map(|entry| OpenEntry::new(entry.clone())).collect();
         let mut infos = together(&parts, &mut held, now, verb).map_err(|(_, why)| why.of(verb, self.key(), cost))?;
         drop_blocks(&mut infos, &parts);
         for ((place, before), mut held) in places.into_iter().zip(before).zip(held) {

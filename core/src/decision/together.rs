@@ -64,7 +64,7 @@ impl<R: Borrow<Rule>> Part<R> {
 
 /// An entry while it is decided about.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct OpenEntry {
     pub(crate) entry: Entry,
     /// The check that has it kept; of several the last one.
     pub(crate) kept_by: Option<usize>,
@@ -74,7 +74,7 @@ pub(crate) struct Held {
     taken: u64,
 }
 
-impl Held {
+impl OpenEntry {
     pub(crate) fn new(entry: Entry) -> Self {
         Self { entry, kept_by: None, mended: None, taken: 0 }
     }
@@ -90,7 +90,7 @@ pub(crate) fn drop_blocks<R: Borrow<Rule>>(answers: &mut Vec<LimitInfo>, parts: 
 /// is charged.
 pub(crate) fn together(
     parts: &[Part<&Rule>],
-    entries: &mut [Held],
+    entries: &mut [OpenEntry],
     now: Micros,
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
@@ -104,7 +104,7 @@ pub(crate) fn together(
 #[cold]
 fn apart(
     parts: &[Part<&Rule>],
-    entries: &mut [Held],
+    entries: &mut [OpenEntry],
     now: Micros,
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
@@ -166,7 +166,7 @@ pub(crate) fn groups<R>(parts: &[Part<R>]) -> Vec<InlineVec<usize>> {
 
 fn all_or_nothing(
     parts: &[Part<&Rule>],
-    entries: &mut [Held],
+    entries: &mut [OpenEntry],
     now: Micros,
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
@@ -181,7 +181,7 @@ fn all_or_nothing(
 /// Makes of checks that take what there is room for checks of so many units: as many as every one of them has room for,
 /// or else as many as they need, which are denied.
 #[cold]
-fn grant(parts: &mut [Part<&Rule>], entries: &[Held], now: Micros, verb: Verb) {
+fn grant(parts: &mut [Part<&Rule>], entries: &[OpenEntry], now: Micros, verb: Verb) {
     let room = |part: &Part<&Rule>| {
         let held = entries.get(part.entry)?;
         Some(part.rule.room(&held.entry, now, part.at_least).min(part.cost))
@@ -195,7 +195,7 @@ fn grant(parts: &mut [Part<&Rule>], entries: &[Held], now: Micros, verb: Verb) {
 
 fn all_of_it(
     parts: &[Part<&Rule>],
-    entries: &mut [Held],
+    entries: &mut [OpenEntry],
     now: Micros,
     verb: Verb,
 ) -> Result<Vec<LimitInfo>, (usize, Impossible)> {
@@ -273,7 +273,7 @@ fn denies_any(verb: Verb) -> bool {
 }
 
 /// True if this part is a block that denies the check before it.
-fn is_closed(part: Option<&Part<&Rule>>, entries: &[Held], now: Micros) -> bool {
+fn is_closed(part: Option<&Part<&Rule>>, entries: &[OpenEntry], now: Micros) -> bool {
     let Some(part) = part.filter(|part| part.block().is_some() && part.cost > 0) else { return false };
     entries.get(part.entry).is_some_and(|held| part.rule.room(&held.entry, now, 0) == 0)
 }
@@ -281,7 +281,7 @@ fn is_closed(part: Option<&Part<&Rule>>, entries: &[Held], now: Micros) -> bool 
 /// [`closes`] of the check before this block.
 fn is_closing(
     parts: &[Part<&Rule>],
-    entries: &mut [Held],
+    entries: &mut [OpenEntry],
     index: usize,
     now: Micros,
     verb: Verb,
@@ -298,7 +298,7 @@ fn is_closing(
 /// Makes of the last answer that of its limit with the block of this index.
 fn beside_block(
     parts: &[Part<&Rule>],
-    entries: &mut [Held],
+    entries: &mut [OpenEntry],
     index: usize,
     now: Micros,
     verb: Verb,

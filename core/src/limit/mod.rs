@@ -40,7 +40,7 @@ pub use form::Bounds;
 use kinds::{Definition, kinds};
 pub use legacy::Translation;
 pub use outline::{Field, Outline, Takes};
-pub(crate) use rules::{Place, Rules};
+pub(crate) use rules::{EntryKind, Rules};
 pub(crate) use text::{LONGEST as LONGEST_TEXT, pattern as text_pattern};
 pub use value::Value;
 
@@ -247,9 +247,9 @@ impl Limit {
 
     /// The fingerprint of every entry that limits of this key can have, with its place.
     #[cfg(feature = "remote")]
-    pub(crate) fn places(&self) -> impl Iterator<Item = (Place, Fingerprint)> + use<> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = (EntryKind, Fingerprint)> + use<> {
         let key = self.0.fingerprint ^ Fingerprint::of_shape(self.0.rules.shape());
-        Place::all().map(move |place| {
+        EntryKind::all().map(move |place| {
             let entry = key ^ Fingerprint::of_shape(place.shape);
             (place, if place.is_block { entry.of_block() } else { entry })
         })

@@ -14,15 +14,15 @@ pub(crate) enum Rules {
     Both(Rule, Rule),
 }
 
-/// The place of an entry among those of one limit and actor.
+/// The kind of an entry among those of one limit and actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct EntryKind {
     pub(crate) shape: Shape,
     /// The block beside the entry of this shape.
     pub(crate) is_block: bool,
 }
 
-impl Place {
+impl EntryKind {
     /// The fingerprint of the entry with this number, by that of the limit's first one.
     #[cfg(feature = "remote")]
     pub(crate) fn beside(self, first: Fingerprint, number: usize) -> Fingerprint {
@@ -33,7 +33,7 @@ impl Place {
         }
     }
 
-    /// Every place: a second rule has no block.
+    /// Every kind: a second rule has no block.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let of = |is_block| Shape::ALL.into_iter().map(move |shape| Self { shape, is_block });
         of(false).chain(of(true).filter(|place| place.shape != Shape::Interval))
@@ -53,13 +53,13 @@ impl Rules {
         self.iter().next().map_or(Shape::Level, Rule::shape)
     }
 
-    /// Each rule with the place of its entry, and the block after the rule that it stands beside.
-    pub(crate) fn placed(&self) -> impl Iterator<Item = (Place, &Rule)> {
-        let first = Place { shape: self.shape(), is_block: false };
+    /// Each rule with the kind of its entry, and the block after the rule that it stands beside.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = (EntryKind, &Rule)> {
+        let first = EntryKind { shape: self.shape(), is_block: false };
         let (second, rule) = match self {
             Self::Unlimited | Self::One(_) => (first, None),
-            Self::Blocking(_, block) => (Place { is_block: true, ..first }, Some(block)),
-            Self::Both(_, rule) => (Place { shape: Shape::Interval, is_block: false }, Some(rule)),
+            Self::Blocking(_, block) => (EntryKind { is_block: true, ..first }, Some(block)),
+            Self::Both(_, rule) => (EntryKind { shape: Shape::Interval, is_block: false }, Some(rule)),
         };
         self.iter().next().map(|rule| (first, rule)).into_iter().chain(rule.map(|rule| (second, rule)))
     }

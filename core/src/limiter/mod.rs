@@ -51,7 +51,7 @@ use self::metering::Metering;
 pub use self::metrics::{Histogram, Metric, MetricKind, Sample, Top, TopActor};
 #[cfg(feature = "redis")]
 pub use self::open::Opened;
-use self::queue::{Place, WaitQueue};
+use self::queue::{Permit, WaitQueue};
 #[cfg(feature = "remote")]
 pub use self::remote::UnsentCall;
 use crate::Error;
@@ -370,8 +370,8 @@ impl Limiter {
         &self.queue
     }
 
-    /// A place among the calls that wait, if there is one left.
-    pub(crate) fn enter(&self) -> Option<Place> {
+    /// A permit to wait, if there is one left.
+    pub(crate) fn enter(&self) -> Option<Permit> {
         self.queue.enter(self.max_waiters)
     }
 

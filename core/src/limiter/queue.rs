@@ -27,13 +27,13 @@ struct Queues {
     /// The bells of calls that wait for units to be released.
     bells: HashMap<Ticket, Bell>,
     next: Ticket,
-    /// The calls that have a [`Place`].
-    places: usize,
+    /// The calls that have a [`Permit`].
+    permits: usize,
 }
 
 /// The right of a call to wait, in the process that it waits in.
 #[derive(Debug)]
-pub(crate) struct Place(Process);
+pub(crate) struct Permit(Process);
 
 impl Default for WaitQueue {
     fn default() -> Self {
@@ -55,20 +55,20 @@ impl WaitQueue {
         own.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place among those that wait, of which there are at most so many.
-    pub(crate) fn enter(&self, most: usize) -> Option<Place> {
+    /// A permit to wait, of which there are at most so many.
+    pub(crate) fn enter(&self, most: usize) -> Option<Permit> {
         let mut queues = self.lock();
-        (queues.places < most).then(|| {
-            queues.places += 1;
-            Place(Process::current())
+        (queues.permits < most).then(|| {
+            queues.permits += 1;
+            Permit(Process::current())
         })
     }
 
-    /// Gives a place back; one of the parent's is not a child's to give.
+    /// Gives a permit back; one of the parent's is not a child's to give.
     #[expect(clippy::needless_pass_by_value, reason = "it is given back once")]
-    pub(crate) fn exit(&self, place: Place) {
-        if place.0.is_current() {
-            self.lock().places -= 1;
+    pub(crate) fn exit(&self, permit: Permit) {
+        if permit.0.is_current() {
+            self.lock().permits -= 1;
         }
     }
 
@@ -203,29 +203,29 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_calls_have_a_place() {
+    fn only_so_many_calls_have_a_permit() {
         let queue = WaitQueue::default();
-        let [first, second] = [queue.enter(2), queue.enter(2)].map(|place| place.expect("a place"));
+        let [first, second] = [queue.enter(2), queue.enter(2)].map(|permit| permit.expect("a permit"));
         assert!(queue.enter(2).is_none() && queue.enter(0).is_none());
         queue.exit(first);
-        let third = queue.enter(2).expect("a place that was given back");
-        for place in [second, third] {
-            queue.exit(place);
+        let third = queue.enter(2).expect("a permit that was given back");
+        for permit in [second, third] {
+            queue.exit(permit);
         }
-        assert_eq!(queue.lock().places, 0);
+        assert_eq!(queue.lock().permits, 0);
     }
 
     #[test]
     fn a_child_shares_neither_the_queues_nor_the_lock_of_its_parent() {
         let mut queue = WaitQueue::default();
         let parents = queue.join([(ENTRY, 3)].into_iter(), None);
-        let place = Place(Process::of(0));
+        let permit = Permit(Process::of(0));
         queue.process = Process::of(0);
         let held = queue.queues.lock().expect("a lock");
         let own = queue.join([(ENTRY, 1)].into_iter(), None);
         assert_eq!(queue.ahead(ENTRY, own), 0);
-        queue.exit(place);
-        assert_eq!(queue.lock().places, 0);
+        queue.exit(permit);
+        assert_eq!(queue.lock().permits, 0);
         drop(held);
         queue.leave([ENTRY].into_iter(), own);
         assert!(queue.lock().waiting.is_empty());

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::{Limit, Place, Rules};
+use crate::limit::{EntryKind, Limit, Rules};
 use crate::time::{EXACT, Micros};
 
 /// The entries of a store that decides on the thread that asks.
@@ -155,7 +155,7 @@ pub(super) fn reset(store: &dyn Entries, checks: &[Check<'_>], now: Option<Micro
         }
         let (limit, actor) = (store.of_limit(check.limit), store.of_actor(check.actor));
         let key = limit ^ store.of_shape(check.limit.shape()) ^ actor;
-        entries.extend(Place::all().map(|place| {
+        entries.extend(EntryKind::all().map(|place| {
             let entry = key ^ store.of_shape(place.shape);
             if place.is_block { store.of_block(entry) } else { entry }
         }));

@@ -22,7 +22,7 @@ pub const USAGE_FIELDS: [&str; FIELDS.len()] = {
 
 /// The meaning of a field.
 #[derive(Clone, Copy)]
-enum Part {
+enum Meaning {
     /// All input.
     Prompt,
     /// Input; beside what was written to a cache, where that has a field of its own.
@@ -32,19 +32,19 @@ enum Part {
     Cached,
 }
 
-const FIELDS: [(&str, Part); 12] = [
-    ("prompt_tokens", Part::Prompt),
-    ("completion_tokens", Part::Output),
-    ("prompt_tokens_details.cached_tokens", Part::Cached),
-    ("input_tokens", Part::Input),
-    ("output_tokens", Part::Output),
-    ("input_tokens_details.cached_tokens", Part::Cached),
-    ("cache_creation_input_tokens", Part::Written),
-    ("cache_read_input_tokens", Part::Cached),
-    ("input_token_details.cache_read", Part::Cached),
-    ("inputTokens", Part::Prompt),
-    ("outputTokens", Part::Output),
-    ("inputTokenDetails.cacheReadTokens", Part::Cached),
+const FIELDS: [(&str, Meaning); 12] = [
+    ("prompt_tokens", Meaning::Prompt),
+    ("completion_tokens", Meaning::Output),
+    ("prompt_tokens_details.cached_tokens", Meaning::Cached),
+    ("input_tokens", Meaning::Input),
+    ("output_tokens", Meaning::Output),
+    ("input_tokens_details.cached_tokens", Meaning::Cached),
+    ("cache_creation_input_tokens", Meaning::Written),
+    ("cache_read_input_tokens", Meaning::Cached),
+    ("input_token_details.cache_read", Meaning::Cached),
+    ("inputTokens", Meaning::Prompt),
+    ("outputTokens", Meaning::Output),
+    ("inputTokenDetails.cacheReadTokens", Meaning::Cached),
 ];
 
 /// Tokens of one call.

@@ -6,7 +6,7 @@ use super::caller::{Answer, Given};
 use super::hold::{Arguments, Hold};
 use super::state::Limiter;
 use crate::errors::StoreError;
-use crate::info::{Asked, LimitInfo};
+use crate::info::{LazyInfo, LimitInfo};
 use crate::once::{Once, intern};
 use crate::renewals::Renewals;
 
@@ -28,7 +28,7 @@ impl Held {
     #[staticmethod]
     fn _of(py: Python<'_>, limiter: Py<Limiter>, info: Py<LimitInfo>) -> PyResult<Bound<'_, Self>> {
         let held = Self::object(py, limiter, None)?;
-        Hold::start(held.as_super(), Asked::Made(info), renewals(py)?, None)?;
+        Hold::start(held.as_super(), LazyInfo::Made(info), renewals(py)?, None)?;
         Ok(held)
     }
 

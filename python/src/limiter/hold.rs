@@ -21,7 +21,7 @@ use super::state::Limiter;
 use super::taken::{End, Taken, forks, not_begun};
 use crate::args::Arg;
 use crate::errors::BlockedError;
-use crate::info::{Asked, LimitInfo};
+use crate::info::{LazyInfo, LimitInfo};
 use crate::once::intern;
 use crate::renewals::Renewals;
 
@@ -99,7 +99,7 @@ impl Hold {
 
     /// Hold what the call of this answer took.
     fn _start(this: &Bound<'_, Self>, info: Py<LimitInfo>, renewals: &Bound<'_, Renewals>) -> PyResult<()> {
-        Self::start(this, Asked::Made(info), renewals, None)
+        Self::start(this, LazyInfo::Made(info), renewals, None)
     }
 
     /// Renew; returns what is to be awaited, if the answer is not known at once.
@@ -198,7 +198,7 @@ impl Hold {
                         let is_now = taking.now.is_none();
                         let info = take_here(py, limiter, engine, taking)?;
                         let began = is_now.then_some(info.info.at);
-                        return Self::start(this, Asked::Kept(info), renewals, began).map(|()| None);
+                        return Self::start(this, LazyInfo::Kept(info), renewals, began).map(|()| None);
                     }
                     _ => {
                         hold.state().began = ffi::now();
@@ -208,7 +208,7 @@ impl Hold {
             }
         };
         match answer?.cast_into::<LimitInfo>() {
-            Ok(info) => Self::start(this, Asked::Made(info.unbind()), renewals, None).map(|()| None),
+            Ok(info) => Self::start(this, LazyInfo::Made(info.unbind()), renewals, None).map(|()| None),
             Err(other) => Ok(Some(other.into_inner())),
         }
     }
@@ -217,7 +217,7 @@ impl Hold {
     #[inline(always)]
     pub(super) fn start(
         this: &Bound<'_, Self>,
-        mut info: Asked,
+        mut info: LazyInfo,
         renewals: &Bound<'_, Renewals>,
         began: Option<Micros>,
     ) -> PyResult<()> {

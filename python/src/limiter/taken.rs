@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use tidegate::ffi::Term;
 
 use super::receipts::Release;
-use crate::info::{Asked, LimitInfo};
-use crate::renewals::{Place, Renewals};
+use crate::info::{LazyInfo, LimitInfo};
+use crate::renewals::{Due, Renewals};
 
 /// The forks that have made this process: a child has none of what its parent holds.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -30,19 +30,19 @@ pub(super) enum End<'a> {
 
 /// Units that a hold has taken.
 pub(super) struct Taken {
-    pub(super) info: Asked,
+    pub(super) info: LazyInfo,
     /// The answer that has the receipt since a renewal.
     pub(super) renewed: Option<Py<LimitInfo>>,
     pub(super) term: Term,
     pub(super) forks: u32,
     pub(super) renewals: Py<Renewals>,
     /// The place of its next renewal.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<Due>,
 }
 
 impl Taken {
     #[inline]
-    pub(super) fn new(info: Asked, term: Term, renewals: &Bound<'_, Renewals>, place: Place) -> Self {
+    pub(super) fn new(info: LazyInfo, term: Term, renewals: &Bound<'_, Renewals>, place: Due) -> Self {
         let renewals = renewals.clone().unbind();
         Self { info, renewed: None, term, forks: forks(), renewals, place: Some(place) }
     }

@@ -39,7 +39,7 @@ const PERIODS: [&str; 9] = ["1s", "10s", "30s", "1m", "5m", "10m", "15m", "1h", 
 
 /// The definitions that were found.
 #[derive(Serialize)]
-struct Found {
+struct Summary {
     accepted: u64,
     refused: u64,
     malformed: u64,
@@ -71,7 +71,7 @@ pub(super) fn run(options: &Options, output: &mut Output) -> Done {
             probes.extend(probe::sentence([one, other])?);
         }
     }
-    let found = Found {
+    let found = Summary {
         accepted: answers.accepted(),
         refused: answers.refused(),
         malformed: answers.malformed,
@@ -106,7 +106,7 @@ fn safe(periods: &[String], fitted: &[Fitted]) -> Option<String> {
     (!limits.is_empty()).then(|| limits.join("; "))
 }
 
-fn told(file: &str, found: &Found) -> String {
+fn told(file: &str, found: &Summary) -> String {
     let mut text =
         format!("{file}: {} accepted, {} refused", number(found.accepted as f64), number(found.refused as f64));
     if found.malformed > 0 {

@@ -164,10 +164,10 @@ impl<'a> Iterator for Cells<'a> {
 /// The actor and the instant of an object, of the likeliest fields that it has; everything else is skipped.
 struct Fields<'r>(&'r Reader);
 
-type Found<'de> = (Option<Cow<'de, str>>, Option<Micros>);
+type ActorAndTime<'de> = (Option<Cow<'de, str>>, Option<Micros>);
 
 impl<'de> DeserializeSeed<'de> for Fields<'_> {
-    type Value = Found<'de>;
+    type Value = ActorAndTime<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
@@ -175,7 +175,7 @@ impl<'de> DeserializeSeed<'de> for Fields<'_> {
 }
 
 impl<'de> Visitor<'de> for Fields<'_> {
-    type Value = Found<'de>;
+    type Value = ActorAndTime<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")

@@ -95,7 +95,7 @@ pub enum Paid {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Plan {
-    pub(super) asked: Vec<Part>,
+    pub(super) asked: Vec<AskedCheck>,
     planned: Vec<Planned>,
     /// Of those that hold units: the index, and the time after which these are free again unless they are renewed.
     leases: Vec<(usize, Duration)>,
@@ -105,7 +105,7 @@ pub struct Plan {
 
 /// One check that was asked for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct AskedCheck {
     pub(super) place: usize,
     pub(super) role: Role,
     cost: u64,
@@ -134,9 +134,14 @@ impl Plan {
             cost: check.units(),
             observed: check.observed,
         };
-        let mut parts: Vec<Part> = asked
+        let mut parts: Vec<AskedCheck> = asked
             .iter()
-            .map(|Asked { place, role, check }| Part { place: *place, role: *role, cost: check.units(), at: None })
+            .map(|Asked { place, role, check }| AskedCheck {
+                place: *place,
+                role: *role,
+                cost: check.units(),
+                at: None,
+            })
             .collect();
         for (index, at) in indices.iter().zip(combined.places) {
             parts[*index].at = Some(at);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::{Part, Plan, Role};
+use super::plan::{AskedCheck, Plan, Role};
 
 /// The result of limits that are tried: one in shadow mode, or the candidates of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,8 +102,8 @@ impl Plan {
         if self.keys.is_empty() {
             return Vec::new();
         }
-        let would_deny = |part: &Part| part.at.is_none_or(&is_blocked);
-        let shadow = |(index, part): (usize, &Part)| {
+        let would_deny = |part: &AskedCheck| part.at.is_none_or(&is_blocked);
+        let shadow = |(index, part): (usize, &AskedCheck)| {
             let denied = would_deny(part);
             let denied_by = part.at.filter(|_| denied);
             Trial { place: part.place, key: self.keys[index].clone(), live: None, denied, denied_by }

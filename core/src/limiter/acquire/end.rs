@@ -29,8 +29,8 @@ impl Acquire {
 
     /// Makes room for another call that wants to wait.
     pub(super) fn exit(&mut self) {
-        if let Some(place) = self.place.take() {
-            self.limiter.queue().exit(place);
+        if let Some(permit) = self.permit.take() {
+            self.limiter.queue().exit(permit);
         }
     }
 

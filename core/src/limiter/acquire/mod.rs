@@ -21,7 +21,7 @@ use crate::limit::Limit;
 use crate::limiter::Limiter;
 use crate::limiter::bell::Bell;
 use crate::limiter::line::Ticket;
-use crate::limiter::queue::Place;
+use crate::limiter::queue::Permit;
 use crate::time::{Micros, millis_up};
 
 /// An `acquire` under way, for a caller with its own way to sleep: [`step`](Self::step), sleep for the time that it
@@ -60,8 +60,8 @@ pub struct Acquire {
     /// The instant that the caller gave; the call then does not wait.
     now: Option<Micros>,
     stage: Stage,
-    /// Its place among the calls that wait.
-    place: Option<Place>,
+    /// Its right to be among the calls that wait.
+    permit: Option<Permit>,
     /// It waits for nobody: neither for room nor for those that wait already.
     at_once: bool,
     /// Of a call that waits for units which others hold: it rings when some are released.
@@ -136,7 +136,7 @@ impl Limiter {
             max_wait: Micros::try_from(max_wait.as_micros()).unwrap_or(Micros::MAX),
             now: None,
             stage: Stage::New,
-            place: None,
+            permit: None,
             at_once: false,
             bell: checks.iter().any(Check::holds).then(Bell::default),
             pause: Pause::default(),
@@ -267,9 +267,9 @@ impl Acquire {
 
     /// The next question to the store, or else the step to take without one.
     fn next(&mut self) -> Result<Result<Ask, Step>, Error> {
-        if matches!(self.stage, Stage::New) && self.place.is_none() && self.now.is_none() && self.max_wait > 0 {
-            self.place = self.limiter.enter();
-            if self.place.is_none() {
+        if matches!(self.stage, Stage::New) && self.permit.is_none() && self.now.is_none() && self.max_wait > 0 {
+            self.permit = self.limiter.enter();
+            if self.permit.is_none() {
                 self.max_wait = 0;
             }
         }

@@ -47,7 +47,7 @@ impl Acquire {
         let waited = self.waited(now);
         let left = self.max_wait.saturating_sub(waited);
         let is_in_time = left > 0 || held_ms == 0 && waited.saturating_sub(self.max_wait) < GRACE;
-        self.place.is_some() && left >= sure_ms.saturating_mul(1000) && is_in_time
+        self.permit.is_some() && left >= sure_ms.saturating_mul(1000) && is_in_time
     }
 
     pub(super) fn wait_longer(&mut self, info: LimitInfo, now: Micros) -> Step {
@@ -72,7 +72,7 @@ impl Acquire {
     /// that it would have to wait for longer.
     pub(super) fn may_open(&self, info: &LimitInfo, now: Micros) -> bool {
         let waited = self.waited(now);
-        self.place.is_some()
+        self.permit.is_some()
             && self.checks.iter().any(|one| one.check.limit.blocks())
             && waited.saturating_add(info.reset_ms.saturating_mul(1000)) <= self.max_wait
     }

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::{Place, Rules};
+use crate::limit::{EntryKind, Rules};
 use crate::limiter::checks::{self, rules};
 use crate::limiter::memory::Local;
 use crate::store::memory::Moment;
@@ -152,7 +152,7 @@ impl Remote {
         let mut parts = PartList::new();
         let backend = &self.store.backend;
         for (index, check) in checks.iter().enumerate() {
-            let key = |Place { shape, is_block }| {
+            let key = |EntryKind { shape, is_block }| {
                 let name = EntryName::new(&self.name, check.actor, check.limit.key(), shape);
                 backend.key(EntryName { is_block, ..name })
             };
@@ -162,20 +162,20 @@ impl Remote {
             let first = self.namespace ^ check.limit.fingerprint() ^ actor;
             if verb == Verb::Reset {
                 // Whatever their shape.
-                let every = Place::all().zip(self.entries(check));
-                let keeps = |place: &Place| {
-                    backend.shapes().contains(&place.shape) && (!place.is_block || backend.keeps_blocks())
+                let every = EntryKind::all().zip(self.entries(check));
+                let keeps = |kind: &EntryKind| {
+                    backend.shapes().contains(&kind.shape) && (!kind.is_block || backend.keeps_blocks())
                 };
-                for (place, fingerprint) in every.filter(|(place, _)| keeps(place)) {
+                for (kind, fingerprint) in every.filter(|(kind, _)| keeps(kind)) {
                     if entries.index_of(&fingerprint) == keys.len() {
-                        keys.push(key(place));
+                        keys.push(key(kind));
                     }
                 }
             }
-            for (number, (place, rule)) in rules.placed().enumerate() {
-                let entry = entries.index_of(&place.beside(first, number));
+            for (number, (kind, rule)) in rules.placed().enumerate() {
+                let entry = entries.index_of(&kind.beside(first, number));
                 if entry == keys.len() {
-                    keys.push(key(place));
+                    keys.push(key(kind));
                 }
                 let Check { cost, at_least, spent, charged_at, .. } = *check;
                 parts.push(Part {
@@ -190,7 +190,7 @@ impl Remote {
                 pending.limits.push(check.limit.clone());
                 pending.actors.push(actor);
                 // What a block says is in the answer before it.
-                if !place.is_block {
+                if !kind.is_block {
                     let part = Some(parts.len() - 1);
                     pending.answers.push(Answers { check: index, observed: check.observed, part, cost });
                 }

@@ -3,11 +3,11 @@
 use smallvec::smallvec;
 
 use super::Moment;
-use super::overflow::{Found, Seat, Seats, Taken};
+use super::overflow::{AtSeat, Seat, Seats, Taken};
 use super::shelf::{Shelf, Shelves};
 use super::slot::Drain;
 use crate::algorithm::{Entry, Rule};
-use crate::decision::{Held, Impossible, Part, Verb, together};
+use crate::decision::{Impossible, OpenEntry, Part, Verb, together};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
@@ -19,7 +19,7 @@ enum Origin {
     /// An entry of its own.
     Own,
     /// The shared one at this seat, or nothing where there is none.
-    Shared(Seat, Found),
+    Shared(Seat, AtSeat),
     /// Nowhere: all at this seat are denied until then.
     Closed(Seat, Micros),
 }
@@ -65,7 +65,7 @@ pub(super) fn decide<T: Shelf>(
     let mut parts = needed_of(parts);
     let asked = asked_of(&parts, fingerprints.len());
     let cost_of = |entry: usize| asked[entry].map_or(0, |(_, cost)| verb.grants(cost));
-    let (mut entries, mut sources): (InlineVec<Held>, InlineVec<Source>) = (InlineVec::new(), InlineVec::new());
+    let (mut entries, mut sources): (InlineVec<OpenEntry>, InlineVec<Source>) = (InlineVec::new(), InlineVec::new());
     let mut seats = Taken::default();
     for (index, fingerprint) in fingerprints.iter().enumerate() {
         let shard = shelves.index(shard_of(*fingerprint));
@@ -81,7 +81,7 @@ pub(super) fn decide<T: Shelf>(
             _ if table.is_over(place, moment) => (Entry::Absent, Origin::Own),
             _ => (table.take(place, part.map(|(.., part)| part.rule), moment, part.is_some()), Origin::Own),
         };
-        entries.push(Held::new(entry));
+        entries.push(OpenEntry::new(entry));
         sources.push(Source { shard, origin, reserved: reserved[index] });
     }
     if gives_back {
@@ -96,7 +96,7 @@ pub(super) fn decide<T: Shelf>(
     let mut infos = together(&parts, &mut entries, now, verb);
     let mut overflowed = 0;
     for (index, ((fingerprint, held), source)) in fingerprints.iter().zip(entries).zip(sources).enumerate() {
-        let (Held { entry, kept_by, mended, .. }, Source { shard, origin, reserved }) = (held, source);
+        let (OpenEntry { entry, kept_by, mended, .. }, Source { shard, origin, reserved }) = (held, source);
         let table = shelves.get(shard);
         let rule = kept_by.and_then(|number| parts.get(number)).map(|part| part.rule);
         if let (Origin::Closed(_, until), Ok(infos)) = (origin, &mut infos) {
@@ -119,7 +119,7 @@ pub(super) fn decide<T: Shelf>(
             (Origin::Shared(seat, found), Some(rule)) if !gives_back => {
                 keep_shared(table, *fingerprint, entry, rule, (seat, found), reserved, moment)
             }
-            (Origin::Shared(seat, Found::Lane(_)), _) => {
+            (Origin::Shared(seat, AtSeat::Lane(_)), _) => {
                 if let Some(overflow) = table.seats() {
                     overflow.put_back(seat, entry);
                 }
@@ -148,7 +148,7 @@ fn keep_shared<T: Shelf>(
     fingerprint: Fingerprint,
     mut entry: Entry,
     rule: &Rule,
-    (seat, found): (Seat, Found),
+    (seat, found): (Seat, AtSeat),
     reserved: bool,
     moment: Moment,
 ) -> bool {
@@ -163,9 +163,9 @@ fn keep_shared<T: Shelf>(
     let lanes = table.lanes();
     let overflow = table.seats_or_new();
     match found {
-        Found::Lane(_) => overflow.keep(seat, entry, is_empty, drain),
+        AtSeat::Lane(_) => overflow.keep(seat, entry, is_empty, drain),
         _ if is_empty => {}
-        Found::Nothing if rule.can_be_shared() => {
+        AtSeat::Nothing if rule.can_be_shared() => {
             if let Err(mut entry) = overflow.open(seat, lanes, entry, drain) {
                 close(table, seat, rule, (&mut entry, now), now);
             }
@@ -188,11 +188,11 @@ fn read<T: Shelf>(
     may_lend: bool,
 ) -> (Entry, Origin) {
     let now = moment.now;
-    let Some(overflow) = table.seats() else { return (Entry::Absent, Origin::Shared(seat, Found::Nothing)) };
+    let Some(overflow) = table.seats() else { return (Entry::Absent, Origin::Shared(seat, AtSeat::Nothing)) };
     let found = match overflow.find(seat) {
-        Found::Foreign(at) if overflow.empty_at(Found::Foreign(at)) <= now => {
+        AtSeat::Foreign(at) if overflow.empty_at(AtSeat::Foreign(at)) <= now => {
             overflow.give_up(at);
-            Found::Nothing
+            AtSeat::Nothing
         }
         found => found,
     };
@@ -201,10 +201,10 @@ fn read<T: Shelf>(
     if closed > now || taken {
         return (rule.full(now), Origin::Closed(seat, closed.max(empty_at)));
     }
-    let (Found::Lane(at) | Found::Foreign(at)) = found else {
+    let (AtSeat::Lane(at) | AtSeat::Foreign(at)) = found else {
         return (Entry::Absent, Origin::Shared(seat, found));
     };
-    let mut entry = overflow.take(at, rule, now, may_lend && matches!(found, Found::Lane(_)));
+    let mut entry = overflow.take(at, rule, now, may_lend && matches!(found, AtSeat::Lane(_)));
     // What others are charged afterwards must not make an error of this charge.
     if verb == Verb::Charge && rule.examine(&mut entry, now, verb, cost, 0).is_err() {
         overflow.put_back(seat, entry);

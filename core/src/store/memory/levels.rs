@@ -6,7 +6,7 @@ use std::sync::MutexGuard;
 use super::one::afresh;
 use super::overflow::BoundedTable;
 use super::slot::Drain;
-use super::table::Place;
+use super::table::Position;
 use super::{Memory, Moment, Undecided};
 use crate::algorithm::{Algorithm, Level, LevelRule};
 use crate::decision::{Change, Resolved, Verb, Verdict, answer, commit, examine};
@@ -23,13 +23,13 @@ pub(crate) struct LevelCheck<'a> {
 
 /// The entry, as far as it is known.
 #[derive(Clone, Copy)]
-struct Held {
-    place: Place,
+struct KnownEntry {
+    place: Position,
     level: Level,
     verdict: Verdict,
 }
 
-impl Default for Held {
+impl Default for KnownEntry {
     fn default() -> Self {
         Self { place: Err(0), level: Level::default(), verdict: Verdict::default() }
     }
@@ -120,7 +120,7 @@ impl Memory {
         otherwise: impl FnOnce(M, usize, Undecided) -> Result<M::Merged, E>,
     ) -> Result<M::Merged, E> {
         let shard = self.shard_of(checks[0].fingerprint);
-        let mut held = [Held::default(); N];
+        let mut held = [KnownEntry::default(); N];
         let charged = if checks.iter().all(|check| self.shard_of(check.fingerprint) == shard) {
             self.charge_levels(checks, &mut held, moment, self.lock(shard, moment))
         } else {
@@ -129,7 +129,7 @@ impl Memory {
         };
         match charged {
             Ok(admitted) => Ok(answer_to.merge(|index| {
-                let (LevelCheck { rule, cost, .. }, Held { level, verdict, .. }) = (&checks[index], &held[index]);
+                let (LevelCheck { rule, cost, .. }, KnownEntry { level, verdict, .. }) = (&checks[index], &held[index]);
                 let check = Resolved { admitted, ..Resolved::alone(*verdict, *cost) };
                 answer(*rule, level, moment.now, Verb::Limit, check).of_check(index, false)
             })),
@@ -142,7 +142,7 @@ impl Memory {
     fn charge_levels<const N: usize>(
         &self,
         checks: &[LevelCheck<'_>; N],
-        held: &mut [Held; N],
+        held: &mut [KnownEntry; N],
         moment: Moment,
         mut tables: impl Tables,
     ) -> Result<bool, (usize, Undecided)> {
@@ -164,7 +164,7 @@ impl Memory {
             }
             let verdict = verdict.map_err(|why| (index, Undecided::Impossible(why)))?;
             admitted &= verdict.fits;
-            *held = Held { place, level, verdict };
+            *held = KnownEntry { place, level, verdict };
         }
         if missing > 0 && !self.reserve(missing) {
             return Err((0, Undecided::Crowded));
@@ -172,7 +172,7 @@ impl Memory {
         // What comes or goes moves others about.
         let mut moved = false;
         for (index, (LevelCheck { rule, fingerprint, cost }, held)) in checks.iter().zip(&mut *held).enumerate() {
-            let Held { place, level, verdict } = held;
+            let KnownEntry { place, level, verdict } = held;
             let check = Resolved { admitted, ..Resolved::alone(*verdict, *cost) };
             let change = commit(*rule, level, now, Verb::Limit, check, 0);
             if change != Change::Nothing {

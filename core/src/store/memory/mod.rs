@@ -29,7 +29,7 @@ pub(in crate::store) use self::{
     several::{decide, shards_of},
     shelf::{Kept, Shelf, Shelves},
     slot::{Drain, GIVEN_LIVES, Timeline},
-    table::{CANDIDATES, Place, SWEEP_AT_MOST, SWEEP_PER_MILLI},
+    table::{CANDIDATES, Position, SWEEP_AT_MOST, SWEEP_PER_MILLI},
 };
 
 #[cfg(feature = "remote")]

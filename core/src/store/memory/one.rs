@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::overflow::BoundedTable;
 use super::slot::Drain;
-use super::table::Place;
+use super::table::Position;
 use super::{Memory, Moment};
 use crate::algorithm::{Algorithm, Drains, Entry, IntoEntry, Rule, Small, states, with_long, with_small};
 use crate::decision::{Change, Impossible, Resolved, Verb, Verdict, answer, commit, examine};
@@ -111,7 +111,7 @@ impl Memory {
         &self,
         algorithm: &R,
         table: &mut BoundedTable,
-        place: Place,
+        place: Position,
         state: &R::State,
         moment: Moment,
     ) -> bool {
@@ -178,7 +178,7 @@ impl Memory {
     pub(super) fn keep(
         &self,
         table: &mut BoundedTable,
-        place: Place,
+        place: Position,
         fingerprint: Fingerprint,
         mut entry: Entry,
         rule: &Rule,
@@ -195,7 +195,7 @@ impl Memory {
     pub(super) fn keep_state(
         &self,
         table: &mut BoundedTable,
-        place: Place,
+        place: Position,
         fingerprint: Fingerprint,
         entry: impl IntoEntry,
         is_empty: bool,
@@ -217,7 +217,7 @@ impl Memory {
     pub(super) fn keep_or_mend(
         &self,
         table: &mut BoundedTable,
-        place: Place,
+        place: Position,
         fingerprint: Fingerprint,
         (mut entry, mended): (Entry, Option<Box<Entry>>),
         rule: &Rule,
@@ -238,7 +238,7 @@ impl Memory {
     pub(super) fn keep_mended(
         &self,
         table: &mut BoundedTable,
-        place: Place,
+        place: Position,
         mended: Entry,
         drains: Option<Drains>,
         moment: Moment,

@@ -51,7 +51,7 @@ pub(in crate::store) struct Seat {
 
 /// The entry at a [`Seat`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum Found {
+pub(in crate::store) enum AtSeat {
     /// No charges are left.
     Nothing,
     Lane(usize),
@@ -120,11 +120,11 @@ pub(in crate::store) trait Seats {
     /// Keeps the cells of a caller's clock for so long from now on at least.
     fn keep_given(&mut self, lives: Micros);
 
-    fn find(&self, seat: Seat) -> Found {
+    fn find(&self, seat: Seat) -> AtSeat {
         match self.lane_of(seat.key) {
-            Some((at, rule)) if rule == seat.rule => Found::Lane(at),
-            Some((at, _)) => Found::Foreign(at),
-            None => Found::Nothing,
+            Some((at, rule)) if rule == seat.rule => AtSeat::Lane(at),
+            Some((at, _)) => AtSeat::Foreign(at),
+            None => AtSeat::Nothing,
         }
     }
 
@@ -134,15 +134,15 @@ pub(in crate::store) trait Seats {
     }
 
     /// The instant at which the lane is empty by the rule that drains it, and free for others.
-    fn empty_at(&self, found: Found) -> Micros {
+    fn empty_at(&self, found: AtSeat) -> Micros {
         match found {
-            Found::Nothing => 0,
-            Found::Lane(at) | Found::Foreign(at) => self.drain_at(at).empty_at(),
+            AtSeat::Nothing => 0,
+            AtSeat::Lane(at) | AtSeat::Foreign(at) => self.drain_at(at).empty_at(),
         }
     }
 
     fn put_back(&mut self, seat: Seat, entry: Entry) {
-        if let Found::Lane(at) = self.find(seat) {
+        if let AtSeat::Lane(at) = self.find(seat) {
             self.put_back_at(at, entry);
         }
     }
@@ -150,15 +150,15 @@ pub(in crate::store) trait Seats {
     /// Keeps the state of a lane.
     fn keep(&mut self, seat: Seat, entry: Entry, is_empty: bool, drain: Drain) {
         match self.find(seat) {
-            Found::Lane(at) if is_empty => self.give_up(at),
-            Found::Lane(at) => self.replace(at, entry, drain),
+            AtSeat::Lane(at) if is_empty => self.give_up(at),
+            AtSeat::Lane(at) => self.replace(at, entry, drain),
             _ => {}
         }
     }
 
     /// Opens a lane at a seat where there is none, unless there are this many.
     fn open(&mut self, seat: Seat, most: usize, entry: Entry, drain: Drain) -> Result<(), Entry> {
-        if !self.has_room(seat.key, most) || self.find(seat) != Found::Nothing {
+        if !self.has_room(seat.key, most) || self.find(seat) != AtSeat::Nothing {
             return Err(entry);
         }
         self.insert(seat.fingerprint(), entry, drain);

@@ -2,10 +2,10 @@
 
 use super::crowded;
 use super::shelf::{Locked, Shelf, Shelves};
-use super::table::Place;
+use super::table::Position;
 use super::{Memory, Moment};
 use crate::algorithm::{Entry, Rule};
-use crate::decision::{Held, Impossible, Part, Verb, together};
+use crate::decision::{Impossible, OpenEntry, Part, Verb, together};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
@@ -66,7 +66,7 @@ pub(in crate::store) fn decide<T: Shelf>(
     moment: Moment,
     verb: Verb,
 ) -> (Result<Vec<LimitInfo>, (usize, Impossible)>, u64) {
-    let mut places: InlineVec<(usize, Place)> = InlineVec::new();
+    let mut places: InlineVec<(usize, Position)> = InlineVec::new();
     let mut reserved: InlineVec<bool> = InlineVec::new();
     let mut is_crowded = false;
     for fingerprint in fingerprints {
@@ -90,7 +90,7 @@ pub(in crate::store) fn decide<T: Shelf>(
         return crowded::decide(shelves, fingerprints, shard_of, parts, actor_of, moment, verb);
     }
 
-    let mut entries: InlineVec<Held> = places.iter().map(|_| Held::new(Entry::Absent)).collect();
+    let mut entries: InlineVec<OpenEntry> = places.iter().map(|_| OpenEntry::new(Entry::Absent)).collect();
     for part in parts {
         let (entry, (number, place)) = (&mut entries[part.entry].entry, places[part.entry]);
         let table = shelves.get(number);
@@ -104,7 +104,7 @@ pub(in crate::store) fn decide<T: Shelf>(
     let mut moved = false;
     for (((fingerprint, reserved), held), (number, place)) in fingerprints.iter().zip(reserved).zip(entries).zip(places)
     {
-        let Held { entry, kept_by, mended, .. } = held;
+        let OpenEntry { entry, kept_by, mended, .. } = held;
         let table = shelves.get(number);
         let place = if moved { table.find(*fingerprint) } else { place };
         let mut inserted = false;

@@ -4,7 +4,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use super::overflow::{BoundedTable, Overflow, Seats};
-use super::table::Place;
+use super::table::Position;
 use super::{Memory, Moment};
 use crate::algorithm::{Entry, Rule};
 use crate::fingerprint::Fingerprint;
@@ -13,25 +13,25 @@ use crate::fingerprint::Fingerprint;
 pub(in crate::store) trait Shelf {
     type Seats: Seats;
 
-    fn find(&self, fingerprint: Fingerprint) -> Place;
+    fn find(&self, fingerprint: Fingerprint) -> Position;
 
     /// True if the entry at a place has drained by the rule that wrote it, and is only not swept away yet.
-    fn is_over(&self, place: Place, moment: Moment) -> bool;
+    fn is_over(&self, place: Position, moment: Moment) -> bool;
 
     /// True if actors without an entry may have been counted in a shared one.
     fn is_shared(&self) -> bool;
 
     /// The entry at a place, for this rule; it has to be [put back](Self::put_back) or kept, and is a copy unless it may
     /// be lent.
-    fn take(&mut self, place: Place, rule: Option<&Rule>, moment: Moment, may_lend: bool) -> Entry;
+    fn take(&mut self, place: Position, rule: Option<&Rule>, moment: Moment, may_lend: bool) -> Entry;
 
     /// Ends the loan of an entry that stays as it was.
-    fn put_back(&mut self, place: Place, entry: Entry);
+    fn put_back(&mut self, place: Position, entry: Entry);
 
     /// Keeps what a decision has left, or only what it has mended.
     fn keep(
         &mut self,
-        place: Place,
+        place: Position,
         fingerprint: Fingerprint,
         entry: (Entry, Option<Box<Entry>>),
         rule: &Rule,
@@ -75,11 +75,11 @@ pub(super) struct Locked<'a> {
 impl Shelf for Locked<'_> {
     type Seats = Overflow;
 
-    fn find(&self, fingerprint: Fingerprint) -> Place {
+    fn find(&self, fingerprint: Fingerprint) -> Position {
         self.table.find(fingerprint)
     }
 
-    fn is_over(&self, place: Place, moment: Moment) -> bool {
+    fn is_over(&self, place: Position, moment: Moment) -> bool {
         self.table.is_over(place, moment.timeline, moment.now)
     }
 
@@ -87,17 +87,17 @@ impl Shelf for Locked<'_> {
         self.table.is_shared()
     }
 
-    fn take(&mut self, place: Place, rule: Option<&Rule>, moment: Moment, may_lend: bool) -> Entry {
+    fn take(&mut self, place: Position, rule: Option<&Rule>, moment: Moment, may_lend: bool) -> Entry {
         self.table.take(place, |entry| may_lend && rule.is_some_and(|rule| rule.may_borrow(entry, moment.now)))
     }
 
-    fn put_back(&mut self, place: Place, entry: Entry) {
+    fn put_back(&mut self, place: Position, entry: Entry) {
         self.table.put_back(place, entry);
     }
 
     fn keep(
         &mut self,
-        place: Place,
+        place: Position,
         fingerprint: Fingerprint,
         entry: (Entry, Option<Box<Entry>>),
         rule: &Rule,

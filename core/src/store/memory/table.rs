@@ -59,7 +59,7 @@ struct Rare<B> {
 }
 
 /// The place of a fingerprint, or the one that it would have.
-pub(in crate::store) type Place = Result<usize, usize>;
+pub(in crate::store) type Position = Result<usize, usize>;
 
 /// Shared entries beside a table.
 pub(super) trait Beside: Default {
@@ -103,7 +103,7 @@ impl<B: Beside> Table<B> {
     }
 
     #[inline]
-    pub(super) fn find(&self, fingerprint: Fingerprint) -> Place {
+    pub(super) fn find(&self, fingerprint: Fingerprint) -> Position {
         let mut at = self.home(fingerprint.0);
         while let Some(slot) = self.slots.get(at) {
             if slot.fingerprint >= fingerprint.0 {
@@ -125,7 +125,7 @@ impl<B: Beside> Table<B> {
 
     /// True if the entry at a place has drained by the rule that wrote it, and is only not swept away yet: whatever another
     /// rule makes of it, it keeps nobody out any more. By a caller's clock that is not known.
-    pub(super) fn is_over(&self, place: Place, timeline: Timeline, now: Micros) -> bool {
+    pub(super) fn is_over(&self, place: Position, timeline: Timeline, now: Micros) -> bool {
         let Ok(drain) = place.map(|at| self.slots[at].drain()) else { return false };
         timeline == Timeline::Real && drain.timeline() == timeline && drain.empty_at() <= now
     }
@@ -146,7 +146,7 @@ impl<B: Beside> Table<B> {
 
     /// The state at a place, if there is one of this kind.
     #[inline]
-    pub(super) fn read<S: Small>(&self, place: Place) -> Option<S> {
+    pub(super) fn read<S: Small>(&self, place: Position) -> Option<S> {
         match self.slots[place.ok()?].kept() {
             Kept::Here(level) => S::of(&Entry::Level(level)),
             Kept::Aside(index) => S::of(&self.rare.as_ref()?.aside[index]),
@@ -156,7 +156,7 @@ impl<B: Beside> Table<B> {
     /// The entry at a place: a copy, or where it may be lent, itself, which has to be [put back](Self::put_back) or
     /// replaced.
     #[inline]
-    pub(super) fn take(&mut self, place: Place, may_lend: impl FnOnce(&Entry) -> bool) -> Entry {
+    pub(super) fn take(&mut self, place: Position, may_lend: impl FnOnce(&Entry) -> bool) -> Entry {
         match place.map(|at| self.slots[at].kept()) {
             Err(_) => Entry::Absent,
             Ok(Kept::Here(level)) => Entry::Level(level),
@@ -171,7 +171,7 @@ impl<B: Beside> Table<B> {
     /// Ends the loan of an entry that need not be kept as it is now: a copy is dropped, and what was lent goes back,
     /// which time alone does not change.
     #[inline]
-    pub(super) fn put_back(&mut self, place: Place, entry: Entry) {
+    pub(super) fn put_back(&mut self, place: Position, entry: Entry) {
         if let Ok(at) = place
             && let (Kept::Aside(index), Some(rare)) = (self.slots[at].kept(), self.rare.as_mut())
             && rare.aside[index] == Entry::Absent

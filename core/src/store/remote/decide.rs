@@ -6,7 +6,7 @@ use super::reply::Reply;
 use super::request::{Part, Request};
 use super::value::{decode, encode};
 use crate::algorithm::{Entry, Rule};
-use crate::decision::{Held, Verb, together};
+use crate::decision::{OpenEntry, Verb, together};
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::time::Micros;
@@ -61,7 +61,7 @@ impl Request {
             found
         };
         let entries = (0..self.entries.len()).map(read).map(Option::unwrap_or_default);
-        let mut entries: InlineVec<Held> = entries.map(Held::new).collect();
+        let mut entries: InlineVec<OpenEntry> = entries.map(OpenEntry::new).collect();
         let reply = self.reply_on(self.verb, &mut entries, now, corrupt, false);
         let decided = matches!(reply, Reply::Decided { .. });
         let writes = entries.iter_mut().enumerate().filter(|(_, held)| decided && held.kept_by.is_some());
@@ -73,7 +73,7 @@ impl Request {
     pub(crate) fn reply_on(
         &self,
         verb: Verb,
-        entries: &mut [Held],
+        entries: &mut [OpenEntry],
         now: Micros,
         corrupt: u32,
         repaired: bool,
@@ -99,7 +99,7 @@ impl Request {
         self.parts.iter().find(|part| part.entry == entry).map(|part| &part.rule)
     }
 
-    fn write(&self, entry: usize, held: &mut Held, now: Micros) -> Option<Write> {
+    fn write(&self, entry: usize, held: &mut OpenEntry, now: Micros) -> Option<Write> {
         let rule = self.rule_of(entry)?;
         let mended = held.mended.take().map(|mended| *mended);
         let (kept, is_mended) = (&mut held.entry, mended.is_some());

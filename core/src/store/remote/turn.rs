@@ -12,14 +12,14 @@ use super::sync::{Mutex, MutexGuard};
 pub(super) struct Turn<F, W>(Mutex<State<F, W>>);
 
 struct State<F, W> {
-    future: Place<F>,
+    future: Stage<F>,
     /// A thread is to poll it, and has been woken.
     woken: bool,
     /// Wakes the runtime, from its first poll on.
     runtime: Option<W>,
 }
 
-enum Place<F> {
+enum Stage<F> {
     Here(F),
     /// A thread polls it.
     Out,
@@ -38,7 +38,7 @@ pub(super) enum Taken<F> {
 impl<F, W: Clone> Turn<F, W> {
     /// A future that is to be polled for the first time.
     pub(super) fn new(future: F) -> Self {
-        Self(Mutex::new(State { future: Place::Here(future), woken: true, runtime: None }))
+        Self(Mutex::new(State { future: Stage::Here(future), woken: true, runtime: None }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State<F, W>> {
@@ -47,17 +47,17 @@ impl<F, W: Clone> Turn<F, W> {
 
     pub(super) fn take(&self) -> Taken<F> {
         let mut state = self.lock();
-        match mem::replace(&mut state.future, Place::Out) {
-            Place::Here(future) => {
+        match mem::replace(&mut state.future, Stage::Out) {
+            Stage::Here(future) => {
                 state.woken = false;
                 Taken::It(future)
             }
-            Place::Out => {
+            Stage::Out => {
                 state.woken = true;
                 Taken::Out
             }
-            Place::Over => {
-                state.future = Place::Over;
+            Stage::Over => {
+                state.future = Stage::Over;
                 Taken::Over
             }
         }
@@ -66,11 +66,11 @@ impl<F, W: Clone> Turn<F, W> {
     /// Puts back what was taken, if it is pending. What is over is returned, to be dropped without the lock.
     pub(super) fn put_back(&self, future: F, is_pending: bool) -> Option<F> {
         let mut state = self.lock();
-        if is_pending && matches!(state.future, Place::Out) {
-            state.future = Place::Here(future);
+        if is_pending && matches!(state.future, Stage::Out) {
+            state.future = Stage::Here(future);
             return None;
         }
-        state.future = Place::Over;
+        state.future = Stage::Over;
         state.woken = true;
         Some(future)
     }
@@ -79,7 +79,7 @@ impl<F, W: Clone> Turn<F, W> {
     pub(super) fn wake(&self) -> bool {
         let mut state = self.lock();
         // The thread that polls it, or is about to, will see.
-        !mem::replace(&mut state.woken, true) && matches!(state.future, Place::Here(_))
+        !mem::replace(&mut state.woken, true) && matches!(state.future, Stage::Here(_))
     }
 
     /// The waker of the runtime, where that has to poll.
@@ -97,9 +97,9 @@ impl<F, W: Clone> Turn<F, W> {
     pub(super) fn end(&self) -> Option<F> {
         let mut state = self.lock();
         state.runtime = None;
-        match mem::replace(&mut state.future, Place::Over) {
-            Place::Here(future) => Some(future),
-            Place::Out | Place::Over => None,
+        match mem::replace(&mut state.future, Stage::Over) {
+            Stage::Here(future) => Some(future),
+            Stage::Out | Stage::Over => None,
         }
     }
 }

@@ -6,17 +6,17 @@ use super::plan::{SLOTS, part};
 use super::shard::{Array, low_of, tag_of};
 use crate::algorithm::{Entry, Rule};
 use crate::fingerprint::Fingerprint;
-use crate::store::memory::{Drain, Kept, Moment, Place, Shelf, Timeline};
+use crate::store::memory::{Drain, Kept, Moment, Position, Shelf, Timeline};
 
 impl Shelf for Shard<'_> {
     type Seats = Self;
 
     #[inline]
-    fn find(&self, fingerprint: Fingerprint) -> Place {
+    fn find(&self, fingerprint: Fingerprint) -> Position {
         self.search(Array::Own, tag_of(fingerprint), Some(low_of(fingerprint))).ok_or(0)
     }
 
-    fn is_over(&self, place: Place, moment: Moment) -> bool {
+    fn is_over(&self, place: Position, moment: Moment) -> bool {
         place.is_ok_and(|slot| {
             let drain = self.drain(Array::Own, slot);
             moment.timeline == Timeline::Real && drain.timeline() == Timeline::Real && drain.empty_at() <= moment.now
@@ -27,18 +27,18 @@ impl Shelf for Shard<'_> {
         self.get(part::SHARED) != 0
     }
 
-    fn take(&mut self, place: Place, rule: Option<&Rule>, _moment: Moment, _may_lend: bool) -> Entry {
+    fn take(&mut self, place: Position, rule: Option<&Rule>, _moment: Moment, _may_lend: bool) -> Entry {
         match (place, rule) {
             (Ok(slot), Some(rule)) => self.entry(Array::Own, slot, rule),
             _ => Entry::Absent,
         }
     }
 
-    fn put_back(&mut self, _place: Place, _entry: Entry) {}
+    fn put_back(&mut self, _place: Position, _entry: Entry) {}
 
     fn keep(
         &mut self,
-        place: Place,
+        place: Position,
         fingerprint: Fingerprint,
         (mut entry, mended): (Entry, Option<Box<Entry>>),
         rule: &Rule,

@@ -21,7 +21,7 @@ use crate::store::redis::transactions;
 use crate::time::Micros;
 
 /// The slot of a message in a sharded server, and true where the server is asked for this once only.
-type Place = Option<(u16, bool)>;
+type Route = Option<(u16, bool)>;
 
 /// The decisions of one script call, in a cluster those of one slot; or of a round of transactions.
 pub(super) struct Group {
@@ -76,7 +76,7 @@ impl Group {
         sharded: bool,
         clock_of_server: &ServerClock,
     ) -> Vec<Self> {
-        let mut grouped: Vec<(Place, Vec<Message>)> = Vec::new();
+        let mut grouped: Vec<(Route, Vec<Message>)> = Vec::new();
         for message in messages {
             let place = sharded.then(|| (slot_of(&message.job.request), message.asking));
             match grouped.iter_mut().find(|(known, _)| *known == place) {
@@ -84,7 +84,7 @@ impl Group {
                 None => grouped.push((place, vec![message])),
             }
         }
-        let of_messages = |(place, messages): (Place, Vec<Message>)| {
+        let of_messages = |(place, messages): (Route, Vec<Message>)| {
             let by = |message: &Message| clock_of_server.at_server(message.job.expires).unwrap_or(0);
             let requests = messages.iter().map(|message| (message.job.request(), by(message)));
             let call = match context.strategy() {

@@ -203,8 +203,8 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 const MOST_LOOK_UPS: usize = 256;
 
 /// Addresses, or why there are none, for all who wait for the same look-up.
-type Found = Result<Arc<[SocketAddr]>, Arc<io::Error>>;
-type LookingUp = Shared<BoxFuture<'static, Found>>;
+type LookedUp = Result<Arc<[SocketAddr]>, Arc<io::Error>>;
+type LookingUp = Shared<BoxFuture<'static, LookedUp>>;
 
 /// The look-ups of a process that are under way. The system may take minutes for one, and a thread for as long; so there
 /// is one for each host, however many ask for it, and however often.
@@ -255,7 +255,7 @@ impl LookingUpAll {
     }
 }
 
-fn looking_up(found: oneshot::Receiver<Found>) -> LookingUp {
+fn looking_up(found: oneshot::Receiver<LookedUp>) -> LookingUp {
     let found = async { found.await.unwrap_or_else(|_| Err(Arc::new(io::ErrorKind::Other.into()))) };
     found.boxed().shared()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use redis::{ProtocolVersion, RedisConnectionInfo};
 
-use super::url::{Login, Node, Place, StoreUrl};
+use super::url::{Login, Node, Servers, StoreUrl};
 use crate::error::LimitError;
 use crate::store::redis::connection::tls::Tls;
 
@@ -78,10 +78,10 @@ impl Address {
             Box::new(Target { host, tls: tls.clone(), session: session.clone() })
         };
         Ok(match &url.place {
-            Place::Server((host, port)) => Self::Server(target(host, *port)),
-            Place::Socket(path) => Self::Server(Box::new(Target { host: Host::Unix(path.into()), tls, session })),
-            Place::Cluster(seeds) => Self::Cluster { seeds: seeds.clone(), template: target("node", 0) },
-            Place::Sentinels { sentinels, service } => {
+            Servers::Server((host, port)) => Self::Server(target(host, *port)),
+            Servers::Socket(path) => Self::Server(Box::new(Target { host: Host::Unix(path.into()), tls, session })),
+            Servers::Cluster(seeds) => Self::Cluster { seeds: seeds.clone(), template: target("node", 0) },
+            Servers::Sentinels { sentinels, service } => {
                 let template = target("primary", 0);
                 let login = RedisConnectionInfo::default().set_skip_set_lib_name();
                 let asked = Target { session: with_login(login, &url.sentinel_login), ..(*template).clone() };

@@ -10,7 +10,7 @@ use crate::error::LimitError;
 
 /// The servers that a URL names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Servers {
     Server(Node),
     Socket(String),
     Sentinels { sentinels: Vec<Node>, service: String },
@@ -42,7 +42,7 @@ pub(crate) struct Tls {
 #[derive(Clone)]
 pub(crate) struct StoreUrl {
     scheme: &'static str,
-    pub(crate) place: Place,
+    pub(crate) place: Servers,
     pub(crate) database: i64,
     pub(super) resp3: bool,
     pub(crate) login: Login,
@@ -112,18 +112,18 @@ impl StoreUrl {
         Ok(read)
     }
 
-    fn socket(rest: &str) -> Result<(&str, Place, i64), String> {
+    fn socket(rest: &str) -> Result<(&str, Servers, i64), String> {
         if rest.starts_with('/') {
-            return Ok(("", Place::Socket(decoded(rest)?), 0));
+            return Ok(("", Servers::Socket(decoded(rest)?), 0));
         }
         let (login, path) = rest.split_once('@').ok_or("must name a socket, as in unix:///path/to/socket")?;
         if !path.starts_with('/') || path.contains('@') {
             return Err(ENCODE.to_owned());
         }
-        Ok((login, Place::Socket(decoded(path)?), 0))
+        Ok((login, Servers::Socket(decoded(path)?), 0))
     }
 
-    fn servers<'a>(scheme: &str, rest: &'a str) -> Result<(&'a str, Place, i64), String> {
+    fn servers<'a>(scheme: &str, rest: &'a str) -> Result<(&'a str, Servers, i64), String> {
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         if path.contains('@') {
             return Err(ENCODE.to_owned());
@@ -137,18 +137,18 @@ impl StoreUrl {
         }
         let path = path.trim_end_matches('/');
         match scheme.split_once('+').map(|(_, kind)| kind) {
-            Some("cluster") if path.trim_matches('0').is_empty() => Ok((login, Place::Cluster(nodes), 0)),
+            Some("cluster") if path.trim_matches('0').is_empty() => Ok((login, Servers::Cluster(nodes), 0)),
             Some("cluster") => Err("must not name a database: a cluster has only one".to_owned()),
             Some(_) => {
                 let (service, number) = path.split_once('/').unwrap_or((path, ""));
                 if service.is_empty() {
                     return Err("must end in the name of a service, as in redis+sentinel://host/primary".to_owned());
                 }
-                let place = Place::Sentinels { sentinels: nodes, service: decoded(service)? };
+                let place = Servers::Sentinels { sentinels: nodes, service: decoded(service)? };
                 Ok((login, place, database(number)?))
             }
             None => match (nodes.pop(), nodes.is_empty()) {
-                (Some(node), true) => Ok((login, Place::Server(node), database(path)?)),
+                (Some(node), true) => Ok((login, Servers::Server(node), database(path)?)),
                 _ => Err("must name one host, or be redis+cluster:// or redis+sentinel://".to_owned()),
             },
         }
@@ -223,10 +223,10 @@ impl StoreUrl {
     /// The servers alone, as events name them.
     pub(crate) fn servers_shown(&self) -> String {
         match &self.place {
-            Place::Server(node) => shown(node),
-            Place::Socket(path) => path.clone(),
-            Place::Sentinels { service, .. } => format!("the primary of {service}"),
-            Place::Cluster(nodes) => format!("the cluster of {}", all_shown(nodes)),
+            Servers::Server(node) => shown(node),
+            Servers::Socket(path) => path.clone(),
+            Servers::Sentinels { service, .. } => format!("the primary of {service}"),
+            Servers::Cluster(nodes) => format!("the cluster of {}", all_shown(nodes)),
         }
     }
 }
@@ -238,10 +238,10 @@ impl fmt::Display for StoreUrl {
         let login = if username.is_some() || password.is_some() { "…@" } else { "" };
         write!(f, "{}://{login}", self.scheme)?;
         match &self.place {
-            Place::Server(node) => write!(f, "{}", shown(node))?,
-            Place::Socket(path) => write!(f, "{path}")?,
-            Place::Sentinels { sentinels, service } => write!(f, "{}/{service}", all_shown(sentinels))?,
-            Place::Cluster(nodes) => write!(f, "{}", all_shown(nodes))?,
+            Servers::Server(node) => write!(f, "{}", shown(node))?,
+            Servers::Socket(path) => write!(f, "{path}")?,
+            Servers::Sentinels { sentinels, service } => write!(f, "{}/{service}", all_shown(sentinels))?,
+            Servers::Cluster(nodes) => write!(f, "{}", all_shown(nodes))?,
         }
         if self.database != 0 { write!(f, "/{}", self.database) } else { Ok(()) }
     }

@@ -21,7 +21,7 @@ use crate::store::remote::Reply;
 use crate::time::EXACT;
 
 #[derive(Clone, Copy, Debug)]
-enum Asked {
+enum Drawn {
     Limit,
     Peek,
     Charge,
@@ -50,7 +50,7 @@ struct Asking {
 #[derive(Clone, Debug)]
 struct Step {
     jump: f64,
-    asked: Asked,
+    asked: Drawn,
     /// The least part of the cost of the first check that every check takes; 0 = each takes all of its own.
     at_least: u64,
     checks: Vec<Asking>,
@@ -64,18 +64,18 @@ struct World {
     steps: Vec<Step>,
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn asked() -> impl Strategy<Value = Drawn> {
     prop_oneof![
-        8 => Just(Asked::Limit),
-        2 => Just(Asked::Peek),
-        2 => Just(Asked::Charge),
-        2 => Just(Asked::Refund),
-        2 => any::<Index>().prop_map(Asked::Undo),
-        2 => any::<Index>().prop_map(Asked::Renew),
+        8 => Just(Drawn::Limit),
+        2 => Just(Drawn::Peek),
+        2 => Just(Drawn::Charge),
+        2 => Just(Drawn::Refund),
+        2 => any::<Index>().prop_map(Drawn::Undo),
+        2 => any::<Index>().prop_map(Drawn::Renew),
         2 => (proptest::option::of(0_u64..20), prop_oneof![Just(0), 0_u64..10_000_000])
-            .prop_map(|(remaining, time)| Asked::Observe(remaining, time)),
-        3 => prop_oneof![Just(0), 0_u64..10_000_000, Just(1 << 50), Just(u64::MAX)].prop_map(Asked::Acquire),
-        1 => prop_oneof![Just(0), 0_u64..10_000_000].prop_map(Asked::Block),
+            .prop_map(|(remaining, time)| Drawn::Observe(remaining, time)),
+        3 => prop_oneof![Just(0), 0_u64..10_000_000, Just(1 << 50), Just(u64::MAX)].prop_map(Drawn::Acquire),
+        1 => prop_oneof![Just(0), 0_u64..10_000_000].prop_map(Drawn::Block),
     ]
 }
 
@@ -200,17 +200,17 @@ impl World {
                 continue;
             }
             let call = match step.asked {
-                Asked::Limit => Call::Limit,
-                Asked::Peek => Call::Peek,
-                Asked::Charge => Call::Charge,
-                Asked::Refund => Call::Refund,
-                Asked::Undo(of) => Call::Undo { charged_at: *of.get(&instants) },
-                Asked::Renew(of) => Call::Renew { charged_at: *of.get(&instants) },
-                Asked::Observe(remaining, time) => {
+                Drawn::Limit => Call::Limit,
+                Drawn::Peek => Call::Peek,
+                Drawn::Charge => Call::Charge,
+                Drawn::Refund => Call::Refund,
+                Drawn::Undo(of) => Call::Undo { charged_at: *of.get(&instants) },
+                Drawn::Renew(of) => Call::Renew { charged_at: *of.get(&instants) },
+                Drawn::Observe(remaining, time) => {
                     Call::Observe { remaining, retry_after: Some(Duration::from_micros(time)) }
                 }
-                Asked::Acquire(max_wait) => Call::Acquire { max_wait: Duration::from_micros(max_wait) },
-                Asked::Block(time) => Call::Block { time: Duration::from_micros(time) },
+                Drawn::Acquire(max_wait) => Call::Acquire { max_wait: Duration::from_micros(max_wait) },
+                Drawn::Block(time) => Call::Block { time: Duration::from_micros(time) },
             };
             instants.push(now);
             let check = |asking: &Asking| {
@@ -378,16 +378,16 @@ fn the_servers_own_clock() {
         let namespace = format!("clock-{}", worlds.fetch_add(1, Ordering::Relaxed));
         for (asked, cost, pause) in steps {
             let call = match asked {
-                None | Some(Asked::Limit) => Call::Limit,
-                Some(Asked::Peek | Asked::Block(_)) => Call::Peek,
-                Some(Asked::Charge) => Call::Charge,
-                Some(Asked::Refund) => Call::Refund,
-                Some(Asked::Undo(_) | Asked::Renew(_)) => Call::Undo { charged_at: at },
-                Some(Asked::Observe(_, time)) => {
+                None | Some(Drawn::Limit) => Call::Limit,
+                Some(Drawn::Peek | Drawn::Block(_)) => Call::Peek,
+                Some(Drawn::Charge) => Call::Charge,
+                Some(Drawn::Refund) => Call::Refund,
+                Some(Drawn::Undo(_) | Drawn::Renew(_)) => Call::Undo { charged_at: at },
+                Some(Drawn::Observe(_, time)) => {
                     let retry_after = Some(Duration::from_micros(time.min(5000)));
                     Call::Observe { remaining: Some(cost), retry_after }
                 }
-                Some(Asked::Acquire(max_wait)) => Call::Acquire { max_wait: Duration::from_micros(max_wait.min(5000)) },
+                Some(Drawn::Acquire(max_wait)) => Call::Acquire { max_wait: Duration::from_micros(max_wait.min(5000)) },
             };
             std::thread::sleep(Duration::from_micros(if pause > 2000 { pause } else { 0 }));
             let check = [Check::new(&limit, "ada").cost(cost)];

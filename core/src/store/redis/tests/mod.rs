@@ -26,7 +26,7 @@ use crate::decision::{Call, Impossible, Verb};
 use crate::error::LimitError;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
-use crate::limit::{Limit, Place, Rules};
+use crate::limit::{EntryKind, Limit, Rules};
 use crate::store::remote::{EntryName, Part, PartList, Reply, Request};
 use crate::time::Micros;
 
@@ -132,7 +132,7 @@ impl Question {
             let (cost, spent) = (sum(|check| check.cost), sum(|check| check.spent));
             let (of, limit) = (check.actor, check.limit.key());
             let rules = check.limit.rules(check.factor).unwrap();
-            for (Place { shape, is_block }, rule) in rules.placed() {
+            for (EntryKind { shape, is_block }, rule) in rules.placed() {
                 let name = EntryName { is_block, ..EntryName::new(namespace, of, limit, shape) }.to_key();
                 let entry = names.iter().position(|known| *known == name).unwrap_or(names.len());
                 if entry == names.len() {
@@ -178,8 +178,8 @@ impl Question {
     }
 
     fn forget(namespace: &str, limit: &Limit, actor: &str) -> Self {
-        let names = Place::all()
-            .map(|Place { shape, is_block }| {
+        let names = EntryKind::all()
+            .map(|EntryKind { shape, is_block }| {
                 EntryName { is_block, ..EntryName::new(namespace, actor, limit.key(), shape) }.to_key()
             })
             .collect();

@@ -12,7 +12,7 @@ use super::strategies::{KINDS, definition_of};
 use super::{Script, decode, evalsha};
 use crate::check::Check;
 use crate::decision::{Call, Verb};
-use crate::limit::{Limit, Place};
+use crate::limit::{EntryKind, Limit};
 use crate::store::redis::connection::handshake::Handshake;
 use crate::store::remote::{EntryName, Part, Reply, Request};
 use crate::time::EXACT;
@@ -90,7 +90,7 @@ fn request(check: &Check<'_>, call: Call, now: Option<u64>) -> Request {
         entry,
         observed: None,
     });
-    let names = rules.placed().map(|(Place { shape, is_block }, _)| {
+    let names = rules.placed().map(|(EntryKind { shape, is_block }, _)| {
         EntryName { is_block, ..EntryName::new("fuzz", check.actor, check.limit.key(), shape) }.to_key()
     });
     Request::new(Verb::from(call), names.collect(), parts.collect(), now).unwrap()

@@ -9,7 +9,7 @@ use futures_util::future::select_ok;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-use super::cluster_map::{Found, ask};
+use super::cluster_map::{NodeView, ask};
 use super::reroute::{NoOthers, Reroute};
 use crate::failure::Failure;
 use crate::store::redis::connection::Connection;
@@ -202,7 +202,7 @@ impl Cluster {
         }
     }
 
-    fn apply_map(&self, Found { ranges, known }: Found) {
+    fn apply_map(&self, NodeView { ranges, known }: NodeView) {
         // One server that has a map is a node of a cluster, whatever it said before.
         self.awake.store(true, Ordering::Relaxed);
         let mut map = self.map();

@@ -15,7 +15,7 @@ use crate::store::redis::settings::url::Node;
 const MOST_NAMES: usize = 2000;
 
 /// A cluster as one of its nodes knows it.
-pub(crate) struct Found {
+pub(crate) struct NodeView {
     /// The ranges of slots with their primaries.
     pub(super) ranges: Vec<(usize, usize, Node)>,
     /// Every primary, those that have no slots yet too.
@@ -31,7 +31,7 @@ pub(crate) async fn nodes_of(template: &Target, node: &Node) -> RedisResult<Vec<
 }
 
 /// The map as a node knows it.
-pub(crate) async fn ask(template: &Target, node: &Node) -> RedisResult<Found> {
+pub(crate) async fn ask(template: &Target, node: &Node) -> RedisResult<NodeView> {
     let mut connection = open(&template.at(&node.0, node.1), A_MAP).await?;
     let mut question = redis::pipe();
     question.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("NODES");
@@ -47,7 +47,7 @@ pub(crate) async fn ask(template: &Target, node: &Node) -> RedisResult<Found> {
     if ranges.is_empty() || known.len() > MOST_NAMES {
         return Err(nonsense("CLUSTER SLOTS"));
     }
-    Ok(Found { ranges, known })
+    Ok(NodeView { ranges, known })
 }
 
 /// The names of the primary that a line of `CLUSTER NODES` is about, if it is about one:

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::entry_view::EntryView;
 use crate::algorithm::{Algorithm as _, Entry, Level, LevelRule, Rule};
-use crate::decision::{Held, Verb};
+use crate::decision::{OpenEntry, Verb};
 use crate::inline_vec::InlineVec;
 use crate::store::redis::connection::group_reply::Pending;
 use crate::store::remote::{Job, Reply, Request};
@@ -112,7 +112,8 @@ impl TxCall {
                 repairs[part.entry] |= rule.advance(&mut advanced[part.entry], now);
             }
         }
-        let mut entries: InlineVec<Held> = advanced.iter().map(|level| Held::new(Entry::Level(*level))).collect();
+        let mut entries: InlineVec<OpenEntry> =
+            advanced.iter().map(|level| OpenEntry::new(Entry::Level(*level))).collect();
         let corrupt = self.views.iter().map(|place| u32::from(views[*place].is_corrupt())).sum();
         let outcome = request.reply_on(verb, &mut entries, now, corrupt, repairs.contains(&true));
         let decided = matches!(outcome, Reply::Decided { .. });

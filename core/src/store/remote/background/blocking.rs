@@ -75,9 +75,9 @@ impl Blocking {
 }
 
 /// The hold of a call on the runtime: it is driven until this is dropped.
-pub(crate) struct Hold(#[expect(dead_code, reason = "it acts when it is dropped")] Held);
+pub(crate) struct Hold(#[expect(dead_code, reason = "it acts when it is dropped")] Claim);
 
-enum Held {
+enum Claim {
     Need(#[expect(dead_code, reason = "it acts when it is dropped")] Need),
     /// By the caller, for whom this marks the end.
     End(#[expect(dead_code, reason = "it acts when it is dropped")] oneshot::Sender<()>),
@@ -85,7 +85,7 @@ enum Held {
 
 impl From<Need> for Hold {
     fn from(need: Need) -> Self {
-        Self(Held::Need(need))
+        Self(Claim::Need(need))
     }
 }
 
@@ -107,7 +107,7 @@ impl Seat {
             self.drove = true;
         }
         let (end, mut ended) = oneshot::channel();
-        let under_way = call(Hold(Held::End(end)));
+        let under_way = call(Hold(Claim::End(end)));
         // One that is answered at once, because no server is asked, drives nothing: the next such call has to catch up.
         self.is_over = ended.try_recv() != Err(TryRecvError::Empty);
         if !self.is_over {

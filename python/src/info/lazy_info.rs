@@ -5,12 +5,12 @@ use pyo3::prelude::*;
 use super::answer::LimitInfo;
 
 /// An answer, and its object once somebody asks for it: to make one takes half as long as a decision.
-pub(crate) enum Asked {
+pub(crate) enum LazyInfo {
     Kept(LimitInfo),
     Made(Py<LimitInfo>),
 }
 
-impl Asked {
+impl LazyInfo {
     pub(crate) fn get(&self) -> &LimitInfo {
         match self {
             Self::Kept(info) => info,
