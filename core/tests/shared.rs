@@ -121,8 +121,8 @@ fn an_entry_takes_less_than_64_bytes_of_memory() {
             table.limit_sync(&login, &actor.to_string()).expect("an answer");
         }
     };
-    // Not all: some parts of the table are full before others.
-    charge(0..OWN * 9 / 10);
+    // Not all: some parts of the table are full before others, in one of fifty tables at nine tenths already.
+    charge(0..OWN * 8 / 10);
     assert_eq!(table.stats().overflowed, 0);
     let header = 64 << 10;
     let before = bytes();
