@@ -307,6 +307,12 @@ export const apps = {
   web: webApp,
 }
 
+/** A header of a request, or of the one in a context. */
+export const headerOf = (given, name) => {
+  const headers = given.headers ?? given.req.raw?.headers
+  return headers.get?.(name) ?? headers[name]
+}
+
 /** The response to a request, with its body read; `peer` is the address of this machine that it comes from. */
 export async function get(url, path = '/', { headers = {}, method = 'GET', peer } = {}) {
   if (peer !== undefined) {

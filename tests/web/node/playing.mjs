@@ -7,15 +7,9 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import { Limiter } from 'tidegate'
 import { forgetMistakes } from '../../../node/dist/http/gate.js'
 import { RedisServer } from '../../node/server.mjs'
-import { get } from './apps.mjs'
+import { get, headerOf } from './apps.mjs'
 
 const { scenarios } = JSON.parse(readFileSync(new URL('../../vectors/web.json', import.meta.url)))
-
-/** A header of a request, or of the one in a context. */
-const headerOf = (given, name) => {
-  const headers = given.headers ?? given.req.raw?.headers
-  return headers.get?.(name) ?? headers[name]
-}
 
 /** The options of an app or a place: `{ header }` stands for a function of the request that reads it, as a promise or not. */
 function optionsOf({ limits, key, cost, factor, skip, ...given }, isAsync) {

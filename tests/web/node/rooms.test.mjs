@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { clientOf, Limiter, tokenBucket } from 'tidegate'
 import { Clock } from 'tidegate/testing'
 import { eventually, freePort, RedisServer } from '../../node/server.mjs'
-import { apps, get, several } from './apps.mjs'
+import { apps, get, headerOf, several } from './apps.mjs'
 
 const redis = await RedisServer.start()
 let names = 0
@@ -27,11 +27,6 @@ class Methods {
   key() {
     return 'ada'
   }
-}
-/** A header of a request, or of the one in a context. */
-const headerOf = (given, name) => {
-  const headers = given.headers ?? given.req.raw?.headers
-  return headers.get?.(name) ?? headers[name]
 }
 const remaining = ({ headers }) => headers.get('x-ratelimit-remaining')
 

@@ -298,17 +298,13 @@ def behind_a_dependency() -> Any:
     return app
 
 
-def behind_django() -> Any:
-    return get_asgi_application()
-
-
 @pytest.mark.parametrize(
     "made",
     [
         lambda: RateLimitMiddleware(hello, limits="9/hour"),
         lambda: RateLimitMiddleware(hello, limits="9/hour", key=lambda _request: None),
         behind_a_dependency,
-        behind_django,
+        get_asgi_application,
     ],
     ids=["middleware", "key", "dependency", "django"],
 )

@@ -187,7 +187,7 @@ def flask_app(limiter: Limiter, scenario: Scenario) -> Any:
 
     for routes in (app, shop):
         for method in ("GET", "POST"):
-            options: dict[str, Any] = {"endpoint": f"item of {method}".replace(" ", "_"), "methods": [method]}
+            options: dict[str, Any] = {"endpoint": f"item_{method}", "methods": [method]}
             routes.add_url_rule("/items/<id>", view_func=limited(scenario.item, view()), **options)
     shop.add_url_rule("/cart", view_func=answer, endpoint="cart")
     app.register_blueprint(limited(scenario.router, shop))
