@@ -20,7 +20,7 @@ pub(crate) enum Content {
     Acquired(Result<LimitInfo, Error>, AcquireHandle),
     Explained(Result<CallExplanation, Error>),
     /// The answer to a ping or a clear.
-    Found(Result<Upkeep, Error>),
+    Upkeep(Result<Upkeep, Error>),
     Event(Event),
 }
 
@@ -48,7 +48,7 @@ impl Reply {
         match self.content {
             Content::Answer(answer) | Content::Acquired(answer, _) => answer,
             Content::Explained(explanation) => explanation.map(|explanation| explanation.info),
-            Content::Found(found) => found.map(|_| LimitInfo::unlimited()),
+            Content::Upkeep(found) => found.map(|_| LimitInfo::unlimited()),
             Content::Event(_) => Ok(LimitInfo::unlimited()),
         }
     }

@@ -86,7 +86,7 @@ impl Page<'_> {
                 self.answer(to, record::EXPLAINED, &explanation.info)?;
                 self.beside(text)
             }
-            Content::Found(Ok(found)) => {
+            Content::Upkeep(Ok(found)) => {
                 self.head(to, record::VALUE);
                 match found {
                     Upkeep::Health(health) => self.beside(HealthFound::new(health)),
@@ -96,7 +96,7 @@ impl Page<'_> {
             Content::Answer(Err(error))
             | Content::Acquired(Err(error), _)
             | Content::Explained(Err(error))
-            | Content::Found(Err(error)) => {
+            | Content::Upkeep(Err(error)) => {
                 self.head(to, record::FAILURE);
                 self.beside(*Box::<Failure>::from(error))
             }

@@ -74,7 +74,7 @@ pub(crate) fn start_ping(env: Env, limiter: f64, queue: f64, to: f64) -> Option<
     upkeep(env, limiter, queue, |limiter, replies| {
         limiter.start_ping(move |health| {
             // An undelivered answer has charged nothing.
-            let _ = replies.post(Reply { to, content: Content::Found(health.map(Upkeep::Health)) });
+            let _ = replies.post(Reply { to, content: Content::Upkeep(health.map(Upkeep::Health)) });
         });
     })
 }
@@ -84,7 +84,7 @@ pub(crate) fn start_ping(env: Env, limiter: f64, queue: f64, to: f64) -> Option<
 pub(crate) fn start_clear(env: Env, limiter: f64, queue: f64, to: f64) -> Option<Failure> {
     upkeep(env, limiter, queue, |limiter, replies| {
         limiter.start_clear(move |removed| {
-            let _ = replies.post(Reply { to, content: Content::Found(removed.map(Upkeep::Removed)) });
+            let _ = replies.post(Reply { to, content: Content::Upkeep(removed.map(Upkeep::Removed)) });
         });
     })
 }

@@ -13,15 +13,15 @@ pub struct State {
 }
 
 impl State {
-    /// The entry of this place; definitions of different shapes do not see each other's.
-    pub(super) fn take(&mut self, place: EntryKind) -> Entry {
-        let index = self.entries.iter().position(|(known, _)| *known == place);
+    /// The entry of this kind; definitions of different shapes do not see each other's.
+    pub(super) fn take(&mut self, kind: EntryKind) -> Entry {
+        let index = self.entries.iter().position(|(known, _)| *known == kind);
         index.map_or(Entry::Absent, |index| self.entries.swap_remove(index).1)
     }
 
-    pub(super) fn keep(&mut self, place: EntryKind, entry: Entry) {
+    pub(super) fn keep(&mut self, kind: EntryKind, entry: Entry) {
         if entry != Entry::Absent {
-            self.entries.push((place, entry));
+            self.entries.push((kind, entry));
         }
     }
 }

@@ -245,13 +245,13 @@ impl Limit {
         })
     }
 
-    /// The fingerprint of every entry that limits of this key can have, with its place.
+    /// The fingerprint of every entry that limits of this key can have, with its kind.
     #[cfg(feature = "remote")]
     pub(crate) fn places(&self) -> impl Iterator<Item = (EntryKind, Fingerprint)> + use<> {
         let key = self.0.fingerprint ^ Fingerprint::of_shape(self.0.rules.shape());
-        EntryKind::all().map(move |place| {
-            let entry = key ^ Fingerprint::of_shape(place.shape);
-            (place, if place.is_block { entry.of_block() } else { entry })
+        EntryKind::all().map(move |kind| {
+            let entry = key ^ Fingerprint::of_shape(kind.shape);
+            (kind, if kind.is_block { entry.of_block() } else { entry })
         })
     }
 

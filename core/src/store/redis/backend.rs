@@ -32,7 +32,7 @@ impl Backend for Settings {
     }
 
     fn identity(&self) -> String {
-        format!("{:?} {} {:?}", self.url.place, self.url.database, self.layout())
+        format!("{:?} {} {:?}", self.url.servers, self.url.database, self.layout())
     }
 
     fn servers(&self) -> String {

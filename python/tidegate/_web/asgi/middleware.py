@@ -24,6 +24,10 @@ if TYPE_CHECKING:
         """Options of the middleware."""
 
 
+# Litestar makes an instance for each of its routes; each would count by itself.
+_in_litestar: WeakSet[RateLimitMiddleware] = WeakSet()
+
+
 class RateLimitMiddleware:
     """Limits every request of an ASGI application, and carries the headers of all limits below it.
 
@@ -146,7 +150,3 @@ class RateLimitMiddleware:
 
     def __repr__(self) -> str:
         return f"<RateLimitMiddleware {self.guard or 'without limits'}>"
-
-
-# Litestar makes an instance for each of its routes; each would count by itself.
-_in_litestar: WeakSet[RateLimitMiddleware] = WeakSet()

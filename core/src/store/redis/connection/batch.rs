@@ -78,13 +78,13 @@ impl Group {
     ) -> Vec<Self> {
         let mut grouped: Vec<(Route, Vec<Message>)> = Vec::new();
         for message in messages {
-            let place = sharded.then(|| (slot_of(&message.job.request), message.asking));
-            match grouped.iter_mut().find(|(known, _)| *known == place) {
+            let route = sharded.then(|| (slot_of(&message.job.request), message.asking));
+            match grouped.iter_mut().find(|(known, _)| *known == route) {
                 Some((_, together)) => together.push(message),
-                None => grouped.push((place, vec![message])),
+                None => grouped.push((route, vec![message])),
             }
         }
-        let of_messages = |(place, messages): (Route, Vec<Message>)| {
+        let of_messages = |(route, messages): (Route, Vec<Message>)| {
             let by = |message: &Message| clock_of_server.at_server(message.job.expires).unwrap_or(0);
             let requests = messages.iter().map(|message| (message.job.request(), by(message)));
             let call = match context.strategy() {
@@ -94,7 +94,7 @@ impl Group {
                 }
                 Strategy::Transactions => ScriptCall::default(),
             };
-            Self { messages, call, asking: place.is_some_and(|(_, asking)| asking), with_script: false }
+            Self { messages, call, asking: route.is_some_and(|(_, asking)| asking), with_script: false }
         };
         grouped.into_iter().map(of_messages).collect()
     }

@@ -77,7 +77,7 @@ impl Address {
             let host = Host::Tcp(host.to_owned(), port);
             Box::new(Target { host, tls: tls.clone(), session: session.clone() })
         };
-        Ok(match &url.place {
+        Ok(match &url.servers {
             Servers::Server((host, port)) => Self::Server(target(host, *port)),
             Servers::Socket(path) => Self::Server(Box::new(Target { host: Host::Unix(path.into()), tls, session })),
             Servers::Cluster(seeds) => Self::Cluster { seeds: seeds.clone(), template: target("node", 0) },

@@ -19,7 +19,7 @@ use crate::store::redis::connection::state::Connected;
 pub(crate) struct Endpoint(Arc<Inner>);
 
 struct Inner {
-    place: Kind,
+    kind: Kind,
     /// The first commands on a new connection.
     handshake: Pipeline,
 }
@@ -37,25 +37,25 @@ enum Kind {
 
 impl Endpoint {
     pub(crate) fn server(target: Target, handshake: Pipeline) -> Self {
-        Self(Arc::new(Inner { place: Kind::Server(target), handshake }))
+        Self(Arc::new(Inner { kind: Kind::Server(target), handshake }))
     }
 
     pub(crate) fn primary(sentinels: Vec<Target>, service: String, template: Target, handshake: Pipeline) -> Self {
-        Self(Arc::new(Inner { place: Kind::Primary { sentinels, service, template }, handshake }))
+        Self(Arc::new(Inner { kind: Kind::Primary { sentinels, service, template }, handshake }))
     }
 
     pub(crate) fn node(target: Target, handshake: Pipeline) -> Self {
-        Self(Arc::new(Inner { place: Kind::Node(target), handshake }))
+        Self(Arc::new(Inner { kind: Kind::Node(target), handshake }))
     }
 
     /// Decisions about different slots cannot share a script call there.
     pub(crate) fn is_sharded(&self) -> bool {
-        matches!(self.0.place, Kind::Node(_))
+        matches!(self.0.kind, Kind::Node(_))
     }
 
     /// The host that it leads to, where that is one.
     pub(crate) fn host(&self) -> String {
-        match &self.0.place {
+        match &self.0.kind {
             Kind::Server(target) | Kind::Node(target) | Kind::Primary { template: target, .. } => match &target.host {
                 Host::Tcp(host, _) => host.clone(),
                 Host::Unix(_) => String::new(),
@@ -65,14 +65,14 @@ impl Endpoint {
 
     /// The reason why a connection has had no answer in time.
     pub(crate) fn silence(&self) -> &'static str {
-        match &self.0.place {
+        match &self.0.kind {
             Kind::Server(target) | Kind::Node(target) | Kind::Primary { template: target, .. } => target.silence(),
         }
     }
 
     /// A connection to a server that decides.
     pub(crate) async fn connect(&self) -> RedisResult<Connected> {
-        match &self.0.place {
+        match &self.0.kind {
             Kind::Server(target) | Kind::Node(target) => self.handshake(target).await,
             Kind::Primary { sentinels, service, template } => {
                 let asked = sentinels.iter().map(|sentinel| Box::pin(ask_sentinel(sentinel, service)));
@@ -117,7 +117,7 @@ async fn complaint(target: &Target) -> Option<RedisError> {
 
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0.place {
+        match &self.0.kind {
             Kind::Server(target) | Kind::Node(target) => write!(f, "{}", target.host),
             Kind::Primary { service, .. } => write!(f, "the primary of {service}"),
         }

@@ -42,7 +42,7 @@ pub(crate) struct Tls {
 #[derive(Clone)]
 pub(crate) struct StoreUrl {
     scheme: &'static str,
-    pub(crate) place: Servers,
+    pub(crate) servers: Servers,
     pub(crate) database: i64,
     pub(super) resp3: bool,
     pub(crate) login: Login,
@@ -97,11 +97,11 @@ impl StoreUrl {
         if rest.contains('#') || options.contains(['#', '@']) {
             return Err(ENCODE.to_owned());
         }
-        let (login, place, database) =
+        let (login, servers, database) =
             if *scheme == "unix" { Self::socket(rest)? } else { Self::servers(scheme, rest)? };
         let mut read = Self {
             scheme,
-            place,
+            servers,
             database,
             resp3: false,
             login: Login::read(login)?,
@@ -144,8 +144,8 @@ impl StoreUrl {
                 if service.is_empty() {
                     return Err("must end in the name of a service, as in redis+sentinel://host/primary".to_owned());
                 }
-                let place = Servers::Sentinels { sentinels: nodes, service: decoded(service)? };
-                Ok((login, place, database(number)?))
+                let servers = Servers::Sentinels { sentinels: nodes, service: decoded(service)? };
+                Ok((login, servers, database(number)?))
             }
             None => match (nodes.pop(), nodes.is_empty()) {
                 (Some(node), true) => Ok((login, Servers::Server(node), database(path)?)),
@@ -222,7 +222,7 @@ impl StoreUrl {
 
     /// The servers alone, as events name them.
     pub(crate) fn servers_shown(&self) -> String {
-        match &self.place {
+        match &self.servers {
             Servers::Server(node) => shown(node),
             Servers::Socket(path) => path.clone(),
             Servers::Sentinels { service, .. } => format!("the primary of {service}"),
@@ -237,7 +237,7 @@ impl fmt::Display for StoreUrl {
         let Login { username, password } = &self.login;
         let login = if username.is_some() || password.is_some() { "…@" } else { "" };
         write!(f, "{}://{login}", self.scheme)?;
-        match &self.place {
+        match &self.servers {
             Servers::Server(node) => write!(f, "{}", shown(node))?,
             Servers::Socket(path) => write!(f, "{path}")?,
             Servers::Sentinels { sentinels, service } => write!(f, "{}/{service}", all_shown(sentinels))?,
