@@ -67,6 +67,15 @@ impl Fingerprint {
     }
 }
 
+/// The identity of what a limiter keeps: limiters with the same one share their entries. It says so for as long as one of
+/// them lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EntriesId {
+    /// The address of what all limiters of the store share.
+    pub(crate) store: usize,
+    pub(crate) namespace: Fingerprint,
+}
+
 impl BitXor for Fingerprint {
     type Output = Self;
 

@@ -60,6 +60,7 @@ pub use decision::{Call, State};
 #[cfg(feature = "remote")]
 pub use error::StoreError;
 pub use error::{Error, ErrorKind, LimitError};
+pub use fingerprint::EntriesId;
 pub use info::LimitInfo;
 pub use limit::Limit;
 pub use limiter::{AnyStore, Limiter};

@@ -58,8 +58,8 @@ mod _tidegate {
     use super::explanation::Explanation;
     #[pymodule_export]
     use super::http::{
-        Denials, Gate, Names, Outgoing, Plan, Refusal, TrialCounts, client_of, forget, key_of, mistake_page, mistakes,
-        parse_headers, request_error, request_error_parts, route_name, template,
+        Denials, Gate, Names, Outgoing, Plan, Refusal, TrialCounts, client_of, counted_twice, forget, key_of,
+        mistake_page, mistakes, parse_headers, request_error, request_error_parts, route_name, template,
     };
     #[pymodule_export]
     use super::imported;

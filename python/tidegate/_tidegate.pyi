@@ -47,6 +47,7 @@ __all__ = [
     "__version__",
     "_after_fork",
     "_command",
+    "_counted_twice",
     "_end_log",
     "_exiting",
     "_forget_mistakes",
@@ -1776,6 +1777,9 @@ class _Names:
 
     def release(self, place: int, /) -> None:
         """Forgets the names of a place."""
+
+def _counted_twice(calls: Sequence[tuple[Limiter, LimitInfo]], /) -> str | None:
+    """The key of a limit that two of these calls about one request charge for one actor."""
 
 @final
 class _Plan:

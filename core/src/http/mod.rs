@@ -32,6 +32,6 @@ pub(crate) use options::{ipv6_prefix, style_of};
 pub use proxies::TrustedProxies;
 pub use refusal::Refusal;
 pub use room::{
-    APP, Asked, CANDIDATE, Denials, Names, Paid, Plan, Planned, RequestError, Role, Syntax, Trial, TrialCounts,
-    client_of, key_of, key_of_number, route_name, template,
+    APP, Asked, CANDIDATE, Counted, Denials, Names, Paid, Plan, Planned, RequestError, Role, Syntax, Trial,
+    TrialCounts, client_of, key_of, key_of_number, route_name, template,
 };

@@ -21,6 +21,18 @@ pub(super) enum Store {
     Shared(Shared),
 }
 
+impl Store {
+    pub(super) fn namespace(&self) -> Fingerprint {
+        match self {
+            Self::Local(local) => local.namespace,
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.namespace,
+            #[cfg(all(feature = "shm", target_os = "linux"))]
+            Self::Shared(shared) => shared.namespace[0],
+        }
+    }
+}
+
 /// A store of entries: made of a [`Memory`], or of a [`Redis`](crate::Redis).
 #[derive(Clone, Debug)]
 pub struct AnyStore(pub(super) Store);

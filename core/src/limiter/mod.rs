@@ -58,7 +58,7 @@ use crate::Error;
 use crate::charge::Charge;
 use crate::check::Check;
 use crate::decision::{Call, Verb};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{EntriesId, Fingerprint};
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::Limit;
@@ -364,6 +364,12 @@ impl Limiter {
         let held = checks.iter().filter(|check| check.holds());
         let entries: InlineVec<_> = held.map(|check| self.fingerprint(check.limit, check.actor)).collect();
         (!entries.is_empty()).then(|| Releasing { queue: self.queue.clone(), entries })
+    }
+
+    /// The identity of its entries, which clones share, and no limiter of another store or namespace.
+    #[must_use]
+    pub fn entries_id(&self) -> EntriesId {
+        EntriesId { store: Arc::as_ptr(&self.queue).addr(), namespace: self.store.namespace() }
     }
 
     pub(crate) fn queue(&self) -> &WaitQueue {

@@ -38,7 +38,7 @@ pub(super) struct Shared {
     settings: Arc<Settings>,
     patience: Micros,
     /// As the table knows it, and as this process's memory does.
-    namespace: [Fingerprint; 2],
+    pub(super) namespace: [Fingerprint; 2],
     state: Arc<ArcSwap<State>>,
     /// Calls were decided without the table, and it is not known yet whether that is over.
     troubled: Arc<AtomicBool>,

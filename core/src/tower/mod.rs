@@ -19,7 +19,6 @@
 //! ```
 
 mod answers;
-mod counted;
 mod grpc;
 mod held;
 mod layer;

@@ -12,14 +12,13 @@ use http::{Request, Response, StatusCode};
 use tower_service::Service;
 
 use super::answers::{Answers, DeniedInside, failed, refused};
-use super::counted::Counted;
 use super::grpc;
 use super::held::{Held, Hold, ResponseBody};
 use super::options::{Options, Parts};
 use crate::Error;
 use crate::check::Check;
 use crate::decision::Call;
-use crate::http::{Asked, Mistake, Paid, Plan, Refusal, RequestError, Role, Warning, key_of};
+use crate::http::{Asked, Counted, Mistake, Paid, Plan, Refusal, RequestError, Role, Warning, key_of};
 use crate::info::LimitInfo;
 use crate::receipt::Receipt;
 
@@ -207,8 +206,8 @@ impl Options {
                 tell(trial);
             }
         }
-        let (counted, twice) = Counted::with(parts.extensions.get(), &self.limiter, &checks);
-        if let Some(key) = twice {
+        let mut counted = parts.extensions.get::<Counted>().cloned().unwrap_or_default();
+        if let Some(key) = counted.note(self.limiter.entries_id(), &checks, &whole) {
             self.gate.report(Mistake::CountedTwice, key).iter().for_each(tell);
         }
         Ok(Some(Decision { answers: Answers::of(&whole, &checks), info, charge, counted }))

@@ -160,6 +160,19 @@ export interface NativeNames {
   release(place: number): void
 }
 
+/** The entries that decisions about one request have charged. */
+export interface NativeCounted {
+  /** Notes the enforced checks of a call; the key of a limit that an earlier one has charged for the same actor. */
+  note(
+    limiter: number,
+    isDenied: boolean,
+    limits: readonly number[],
+    actors: readonly unknown[],
+    costs: readonly number[],
+    factors: readonly number[],
+  ): string | null | undefined
+}
+
 /** The decision of a request before it is made. */
 export interface NativePlan {
   /** Of each check the index of the one that asked for it first, its cost, and 1 where it is not enforced. */
@@ -303,6 +316,7 @@ interface Native {
     places: readonly number[],
     roles: readonly number[],
   ): NativePlan | Failure
+  makeCounted(): NativeCounted
   /** True if the units of a limit are held until they are released. */
   holds(limit: number): boolean
   makeOutgoing(

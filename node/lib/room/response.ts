@@ -4,8 +4,9 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { finished } from 'node:stream'
 import { type Refusal, withoutBody } from '../http/gate.js'
+import { native } from '../native/native.js'
 import { type Headers, isRedirection } from '../results/headers.js'
-import type { LimitInfo } from '../results/info.js'
+import { LimitInfo } from '../results/info.js'
 import type { Later } from '../time/later.js'
 import { RateLimitError } from './rate-limit-error.js'
 import type { Room } from './room.js'
@@ -58,7 +59,7 @@ export class Shelf {
     const before = this.get(response)
     const newest: Decision = { room, info, refusal, before, placed: undefined }
     this.#set(response, newest)
-    if (before !== undefined) countedTwice(inOrder(before), room, info)
+    if (before !== undefined) tellCountedTwice(newest)
     return newest
   }
 
@@ -118,16 +119,23 @@ export const besideResponses = new Shelf({
 const inOrder = (newest: Decision | undefined): readonly Decision[] =>
   newest === undefined ? [] : [...inOrder(newest.before), newest]
 
-/** Tells of a request that this room and one before it count for the same limit and actor. */
-function countedTwice(before: readonly Decision[], { gate, limiter }: Decider, info: LimitInfo): void {
-  for (const other of before) {
-    if (other.room.limiter !== limiter) continue
-    // An answer without a key is that of limits in shadow mode alone.
-    const twice = info.checks.find(
-      ({ key, actor }) => key !== '' && other.info.checks.some((check) => check.key === key && check.actor === actor),
+/** Tells of a limit that this decision and one before it have charged for one actor. */
+function tellCountedTwice(newest: Decision): void {
+  const counted = native.makeCounted()
+  let twice: string | null | undefined
+  for (const { info } of inOrder(newest)) {
+    const { store, parts } = LimitInfo.receipt(info) ?? { store: undefined, parts: [] }
+    const enforced = parts.filter(({ observed }) => !observed)
+    twice = counted.note(
+      store?.handle ?? 0,
+      info.blocked,
+      enforced.map(({ limit }) => limit.handle),
+      enforced.map(({ actor }) => actor),
+      enforced.map(({ cost }) => cost),
+      enforced.map(({ factor }) => factor),
     )
-    if (twice !== undefined) gate.report('counted-twice', `limit "${twice.key}"`)
   }
+  if (twice) newest.room.gate.report('counted-twice', `limit "${twice}"`)
 }
 
 /** The answers of a decision and of those before it. */

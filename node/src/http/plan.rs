@@ -3,7 +3,7 @@
 use napi::bindgen_prelude::{Either, Unknown};
 use napi_derive::napi;
 use tidegate::http::{self, Asked, Paid, Role};
-use tidegate::{Check, ffi};
+use tidegate::{Check, LimitInfo, ffi};
 
 use crate::errors::{Answered, Failure};
 use crate::numbers::{index, whole};
@@ -106,6 +106,41 @@ impl Plan {
     pub fn lease(&self, is_denied: bool, denied: Vec<bool>) -> Option<f64> {
         let lease = self.0.lease(is_denied, |at| denied.get(at).copied().unwrap_or_default());
         lease.map(|lease| lease.as_secs_f64() * 1000.0)
+    }
+}
+
+/// The entries that decisions about one request have charged.
+#[napi]
+pub(crate) struct Counted(http::Counted);
+
+/// None.
+#[napi]
+pub(crate) fn make_counted() -> Counted {
+    Counted(http::Counted::default())
+}
+
+#[napi]
+#[expect(unreachable_pub, reason = "napi takes no others")]
+impl Counted {
+    /// Notes the enforced checks of a call; returns the key of a limit that an earlier one has charged for the same actor.
+    #[napi(catch_unwind)]
+    pub fn note(
+        &mut self,
+        limiter: f64,
+        is_denied: bool,
+        limits: Vec<f64>,
+        actors: Vec<Unknown<'_>>,
+        costs: Vec<f64>,
+        factors: Vec<f64>,
+    ) -> Option<String> {
+        let mut info = LimitInfo::default();
+        info.blocked = is_denied;
+        let noted = with_checks(&limits, &actors, &costs, &factors, |checks| {
+            registry::with(|registry| {
+                self.0.note(registry.limiters.get(limiter)?.entries_id(), checks, &info).map(str::to_owned)
+            })
+        });
+        noted.ok().flatten()
     }
 }
 

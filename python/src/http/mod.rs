@@ -19,7 +19,7 @@ use crate::limits::Limit;
 pub(crate) use gate::{Gate, Refusal};
 pub(crate) use outgoing::Outgoing;
 pub(crate) use parse::parse_headers;
-pub(crate) use plan::{Plan, TrialCounts};
+pub(crate) use plan::{Plan, TrialCounts, counted_twice};
 pub(crate) use room::{Denials, Names, client_of, key_of, request_error, request_error_parts, route_name, template};
 
 fn limit<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Limit>> {

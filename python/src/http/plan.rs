@@ -10,6 +10,7 @@ use super::limit;
 use crate::args::Arg;
 use crate::check::{Checks, OwnedCheck};
 use crate::info::LimitInfo;
+use crate::limiter::Limiter;
 
 /// The decision of a request before it is made, and what its answer means to each place that asks for something.
 #[pyclass(frozen, name = "_Plan", module = "tidegate._tidegate")]
@@ -137,6 +138,22 @@ impl Plan {
 fn denying<'py>(info: &Bound<'py, LimitInfo>) -> PyResult<impl Fn(usize) -> Option<Bound<'py, LimitInfo>>> {
     let checks: Vec<Bound<'py, LimitInfo>> = LimitInfo::checks(info)?.extract()?;
     Ok(move |at| checks.iter().find(|check| check.get().info.check_index() == at && check.get().info.blocked).cloned())
+}
+
+/// The key of a limit that two of these calls about one request charge for one actor.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as it is extracted")]
+#[pyo3(name = "_counted_twice", signature = (calls, /))]
+pub(crate) fn counted_twice(py: Python<'_>, calls: Vec<(PyRef<'_, Limiter>, PyRef<'_, LimitInfo>)>) -> Option<String> {
+    let mut counted = http::Counted::default();
+    let twice = calls.iter().filter_map(|(limiter, info)| {
+        let opened = limiter.opened();
+        let (limiter, receipt) = opened.as_ref().zip(info.receipt.as_ref())?;
+        receipt
+            .all_checks()
+            .with(py, |checks| counted.note(limiter.entries_id(), checks, &info.info).map(str::to_owned))
+    });
+    twice.last()
 }
 
 /// Counts of limits that are tried.

@@ -11,7 +11,7 @@ from .._aio import AsyncLimiter
 from .._errors import ConfigurationError, LimitError, StoreError, refused
 from .._hold import AsyncHeld
 from .._http import Gate
-from .._tidegate import Held, LimitInfo, _Plan
+from .._tidegate import Held, LimitInfo, _counted_twice, _Plan
 from ..shadow import COUNTS
 from .drive import run, value_of
 from .failure import by_request
@@ -176,8 +176,8 @@ class Record:
             for part in self.parts():
                 part.refunded = True
             self.waits = True
-        elif decisions:
-            self._report_twice(decision)
+        elif decisions and (twice := self._counted_twice(decision)) is not None:
+            self.room.gate.report("counted-twice", repr(twice))
         decisions.append(decision)
         if decision.blocked:
             self.room.tell_denied(decision)
@@ -188,14 +188,10 @@ class Record:
                 if part.guard.charge_on is not None:
                     self.waits = True
 
-    def _report_twice(self, decision: Decision) -> None:
-        """Reports a limit that another instance has already charged this actor for."""
-        charged = [one for one in self.decisions if one.store is decision.store]
-        earlier = {check[:2] for one in charged for part in one.parts for check in part.checks if check[2]}
-        for part in decision.parts:
-            for check in part.checks:
-                if check[2] and check[:2] in earlier:
-                    self.room.gate.report("counted-twice", f"{check[0]!r}")
+    def _counted_twice(self, newest: Decision) -> str | None:
+        """The key of a limit that another instance has already charged this actor for."""
+        made = [one for one in (*self.decisions, newest) if one.receipt is not NO_LIMIT]
+        return _counted_twice([(one.store.limiter(False), one.receipt) for one in made])
 
     @property
     def infos(self) -> LimitInfo | list[LimitInfo]:

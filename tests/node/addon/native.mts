@@ -19,7 +19,17 @@ type WrittenGate = Exclude<ReturnType<Written['makeGate']>, { readonly kind: unk
 type Bare = 'callBuffer' | 'fastBuffer' | 'limit' | 'decide' | 'decideFew' | 'ask'
 
 /** Classes that functions of the addon make. */
-type Classes = 'Document' | 'Watched' | 'Gate' | 'Names' | 'TrialCounts' | 'Denials' | 'Outgoing' | 'Plan' | 'Estimator'
+type Classes =
+  | 'Document'
+  | 'Watched'
+  | 'Gate'
+  | 'Names'
+  | 'TrialCounts'
+  | 'Denials'
+  | 'Outgoing'
+  | 'Plan'
+  | 'Counted'
+  | 'Estimator'
 
 /** The type, but for what napi-rs cannot say. */
 type Plain<T> = T extends string

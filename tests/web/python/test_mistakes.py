@@ -33,6 +33,7 @@ from tidegate.testing import Clock
 
 APPS = Path(__file__).parent / "apps"
 API = Bucket("api", size=100)
+FULL = Bucket("full", size=1)
 
 
 @pytest.fixture(autouse=True)
@@ -150,6 +151,25 @@ def test_a_mistake_is_silenced(told: Any) -> None:
     assert told() == []
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"key": lambda _request: "ada"},
+        {"cost": lambda _request: 0},
+        {"factor": lambda _request: 0},
+        {"shadow": True},
+        {"limits": [API, FULL]},
+    ],
+    ids=["another client", "no charge", "no limit", "shadow mode", "denied"],
+)
+def test_what_an_instance_does_not_charge_is_not_counted_twice(told: Any, other: dict[str, Any]) -> None:
+    limiter = Limiter(clock=Clock())
+    limiter.limit(FULL, "ip:127.0.0.1")
+    inner = RateLimitMiddleware(hello, limiter, **{"limits": API, **other})
+    Client(RateLimitMiddleware, app=inner, limiter=limiter, limits=API).ask()
+    assert told() == []
+
+
 def test_one_request_is_counted_twice(told: Any) -> None:
     limiter = Limiter(clock=Clock())
     inner = RateLimitMiddleware(hello, limiter, API)
@@ -187,7 +207,8 @@ def test_two_definitions_with_one_key(told: Any) -> None:
     client = Client(RateLimitMiddleware, app=inner, limiter=limiter, limits=API)
     client.ask()
     client.ask()
-    assert told() == ["same-key-twice"]
+    # They have one entry, which each request is charged to twice.
+    assert told() == ["same-key-twice", "counted-twice"]
 
 
 def test_a_store_that_cannot_be_reached(told: Any) -> None:

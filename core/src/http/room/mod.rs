@@ -2,6 +2,7 @@
 //! requests that cannot be decided, denials to be told.
 
 mod actors;
+mod counted;
 mod denials;
 mod names;
 mod plan;
@@ -9,6 +10,7 @@ mod request_error;
 mod trials;
 
 pub use actors::{client_of, key_of, key_of_number};
+pub use counted::Counted;
 pub use denials::Denials;
 pub use names::{APP, CANDIDATE, Names, Syntax, route_name, template};
 pub use plan::{Asked, Paid, Plan, Planned, Role};
