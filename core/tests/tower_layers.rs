@@ -163,6 +163,29 @@ impl Subscriber for Told {
 }
 
 #[test]
+fn two_definitions_of_one_key_are_told_once() {
+    let limiter = Limiter::new(Memory::new());
+    let told = Told::default();
+    tracing::subscriber::with_default(told.clone(), || {
+        let gate = || Gate::builder().scope("definitions").build().expect("a gate");
+        let build = |limiter: &Limiter, size| {
+            RateLimitLayer::new(limiter.clone(), [hourly("defined", size)]).gate(gate()).layer(PLAIN);
+        };
+        build(&limiter, 10);
+        // The same one, of another store, and of another namespace.
+        build(&limiter, 10);
+        build(&Limiter::new(Memory::new()), 11);
+        build(&limiter.namespace("another"), 12);
+        assert_eq!(told.codes(), [""; 0]);
+        build(&limiter, 13);
+        build(&limiter, 14);
+        assert_eq!(told.codes(), ["same-key-twice"]);
+        assert!(told.0.lock().expect("open").iter().any(|said| said.contains("defined")), "it names the limit");
+    });
+    assert_eq!(told.codes().len(), 1);
+}
+
+#[test]
 fn a_request_that_two_layers_count_for_one_limit_is_told_once() {
     let (limiter, limit) = (Limiter::new(Memory::new()), hourly("twice", 10));
     let of = |limiter: &Limiter| layer(limiter, limit.clone(), COMMON);

@@ -1769,11 +1769,14 @@ def _route_name(methods: Iterable[str], template: str, /) -> str:
 
 @final
 class _Names:
-    """Names that were derived, each with its place."""
+    """The keys of limits: names that were derived, each with its place, and definitions."""
 
     def __new__(cls) -> Self: ...
     def claim(self, name: str, place: int, /) -> bool:
         """Notes the name of a place; false where another place has it."""
+
+    def define(self, limit: Limit, /) -> str | None:
+        """Notes a definition; it and an earlier one with the same key that is another one, in words."""
 
     def release(self, place: int, /) -> None:
         """Forgets the names of a place."""

@@ -13,9 +13,13 @@ mod calls;
 mod checks;
 #[cfg(feature = "remote")]
 mod closest;
+mod common;
 mod counting;
+#[cfg(feature = "tower")]
+mod definitions;
 #[cfg(feature = "redis")]
 pub(crate) mod document;
+mod identity;
 mod line;
 mod memory;
 #[cfg(feature = "remote")]
@@ -45,6 +49,7 @@ pub use self::bell::Bell;
 use self::checks::check_now;
 #[cfg(feature = "remote")]
 pub(crate) use self::closest::Closest;
+use self::common::Common;
 use self::memory::Local;
 use self::metering::Metering;
 #[cfg(feature = "remote")]
@@ -58,7 +63,7 @@ use crate::Error;
 use crate::charge::Charge;
 use crate::check::Check;
 use crate::decision::{Call, Verb};
-use crate::fingerprint::{EntriesId, Fingerprint};
+use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::inline_vec::InlineVec;
 use crate::limit::Limit;
@@ -84,8 +89,7 @@ use crate::time::Micros;
 #[derive(Clone, Debug)]
 pub struct Limiter {
     store: Store,
-    /// The calls that wait for limits that do not reserve.
-    queue: Arc<WaitQueue>,
+    common: Arc<Common>,
     /// The most calls that wait at the same time.
     max_waiters: usize,
     /// Counts by limit and by actor, from the first time that they are asked for.
@@ -94,13 +98,13 @@ pub struct Limiter {
 
 /// A call that releases units.
 struct Releasing {
-    queue: Arc<WaitQueue>,
+    common: Arc<Common>,
     entries: InlineVec<Fingerprint>,
 }
 
 impl Drop for Releasing {
     fn drop(&mut self) {
-        self.queue.released(self.entries.iter().copied());
+        self.common.queue.released(self.entries.iter().copied());
     }
 }
 
@@ -110,7 +114,7 @@ struct Released<'a>(&'a Limiter, &'a [Check<'a>], Call);
 impl Drop for Released<'_> {
     #[inline]
     fn drop(&mut self) {
-        let wakes = Verb::from(self.2).gives_back() && self.0.queue.has_bells();
+        let wakes = Verb::from(self.2).gives_back() && self.0.common.queue.has_bells();
         drop(wakes.then(|| self.0.releasing_held(self.1)));
     }
 }
@@ -122,7 +126,7 @@ impl Limiter {
     /// A limiter over this store, in the namespace `tidegate` unless the store says another.
     #[must_use]
     pub fn new(store: impl Into<AnyStore>) -> Self {
-        Self { store: store.into().0, queue: Arc::default(), max_waiters: MAX_WAITERS, meter: Metering::default() }
+        Self { store: store.into().0, common: Arc::default(), max_waiters: MAX_WAITERS, meter: Metering::default() }
     }
 
     /// A limiter over the same store in another namespace, which shares no entries with this one.
@@ -363,22 +367,16 @@ impl Limiter {
     fn releasing_held(&self, checks: &[Check<'_>]) -> Option<Releasing> {
         let held = checks.iter().filter(|check| check.holds());
         let entries: InlineVec<_> = held.map(|check| self.fingerprint(check.limit, check.actor)).collect();
-        (!entries.is_empty()).then(|| Releasing { queue: self.queue.clone(), entries })
-    }
-
-    /// The identity of its entries, which clones share, and no limiter of another store or namespace.
-    #[must_use]
-    pub fn entries_id(&self) -> EntriesId {
-        EntriesId { store: Arc::as_ptr(&self.queue).addr(), namespace: self.store.namespace() }
+        (!entries.is_empty()).then(|| Releasing { common: self.common.clone(), entries })
     }
 
     pub(crate) fn queue(&self) -> &WaitQueue {
-        &self.queue
+        &self.common.queue
     }
 
     /// A permit to wait, if there is one left.
     pub(crate) fn enter(&self) -> Option<Permit> {
-        self.queue.enter(self.max_waiters)
+        self.common.queue.enter(self.max_waiters)
     }
 
     #[inline]

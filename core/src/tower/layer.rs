@@ -156,6 +156,7 @@ impl<S> Layer<S> for RateLimitLayer {
     type Service = RateLimit<S>;
 
     fn layer(&self, inner: S) -> RateLimit<S> {
+        self.0.define();
         RateLimit::new(inner, Arc::clone(&self.0))
     }
 }

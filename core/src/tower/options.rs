@@ -9,7 +9,7 @@ use std::sync::Arc;
 use http::{request, response};
 
 use crate::config::Watched;
-use crate::http::{Gate, Trial};
+use crate::http::{Gate, Mistake, Trial, Warning};
 use crate::limit::Limit;
 use crate::limiter::Limiter;
 
@@ -59,6 +59,17 @@ impl Options {
     }
 }
 
+impl Options {
+    /// Tells of limits whose key another layer has given to other ones.
+    pub(super) fn define(&self) {
+        for limit in self.limits.iter().chain(&*self.candidates) {
+            if let Some(both) = self.limiter.define(limit) {
+                self.gate.report(Mistake::SameKeyTwice, &both).iter().for_each(tell);
+            }
+        }
+    }
+}
+
 impl fmt::Debug for Options {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { limits, candidates, gate, is_shadow, .. } = self;
@@ -72,4 +83,8 @@ impl fmt::Debug for Options {
 fn known_peer(parts: &Parts) -> Option<IpAddr> {
     let known = parts.extensions.get::<SocketAddr>().map(SocketAddr::ip);
     known.or_else(|| parts.extensions.get::<IpAddr>().copied())
+}
+
+pub(super) fn tell(warning: &Warning) {
+    tracing::warn!(code = warning.mistake.code(), "{}", warning.text);
 }

@@ -14,11 +14,11 @@ use tower_service::Service;
 use super::answers::{Answers, DeniedInside, failed, refused};
 use super::grpc;
 use super::held::{Held, Hold, ResponseBody};
-use super::options::{Options, Parts};
+use super::options::{Options, Parts, tell};
 use crate::Error;
 use crate::check::Check;
 use crate::decision::Call;
-use crate::http::{Asked, Counted, Mistake, Paid, Plan, Refusal, RequestError, Role, Warning, key_of};
+use crate::http::{Asked, Counted, Mistake, Paid, Plan, Refusal, RequestError, Role, key_of};
 use crate::info::LimitInfo;
 use crate::receipt::Receipt;
 
@@ -246,8 +246,4 @@ fn accepted(parts: &Parts) -> Vec<&[u8]> {
         return vec![b"text/plain"];
     }
     parts.headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes).collect()
-}
-
-fn tell(warning: &Warning) {
-    tracing::warn!(code = warning.mistake.code(), "{}", warning.text);
 }

@@ -153,10 +153,12 @@ export interface NativeNext {
 /** The error of a request that cannot be decided. */
 export type RequestErrorName = 'key' | 'cost' | 'too-large' | 'unreadable'
 
-/** Names that were derived, each with the number of its place. */
+/** The keys of limits: names that were derived, each with the number of its place, and definitions. */
 export interface NativeNames {
   /** Notes the name of a place; false where another place has it. */
   claim(name: string, place: number): boolean
+  /** Notes a definition; it and an earlier one with the same key that is another one, in words. */
+  define(limit: number): string | null
   release(place: number): void
 }
 

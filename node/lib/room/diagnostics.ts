@@ -5,22 +5,6 @@ import type { Gate } from '../http/gate.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { native } from '../native/native.js'
 import { countsAlone } from './options.js'
-import type { Rules } from './rules.js'
-
-/** Definitions by their keys, as far as the rooms of a limiter know them. */
-const definitions = new WeakMap<Limiter, Map<string, string>>()
-const MOST_KEYS = 10_000
-
-export function sameKeyTwice(gate: Gate, limiter: Limiter, rules: Rules<never>): void {
-  const known = definitions.get(limiter) ?? new Map<string, string>()
-  definitions.set(limiter, known)
-  for (const { limit } of rules) {
-    const wire = JSON.stringify(limit)
-    const other = known.get(limit.key)
-    if (other !== undefined && other !== wire) gate.report('same-key-twice', `${other} and ${wire}`)
-    else if (known.size < MOST_KEYS) known.set(limit.key, wire)
-  }
-}
 
 const seen = new WeakSet<Limiter>()
 

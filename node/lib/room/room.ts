@@ -4,7 +4,7 @@ import { ConfigurationError, LimitError, outOfRange, StoreError, wrongType } fro
 import { combine, Gate, type Lines, type Refusal } from '../http/gate.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { Check } from '../limiter/parts.js'
-import type { Limit } from '../limits/definition-cache.js'
+import { compiled, type Limit } from '../limits/definition-cache.js'
 import { type ChosenLimits, chosenLimits, type Document } from '../limits/documents.js'
 import type { MistakeCode } from '../native/names.js'
 import { type NativeTrialCounts, native } from '../native/native.js'
@@ -12,7 +12,7 @@ import { LimitInfo } from '../results/info.js'
 import { after, all, attempt, type Later, same } from '../time/later.js'
 import { areJudged, chargedOf, noteJudges } from './charges.js'
 import { isHeard, tellDenied } from './denials.js'
-import { sameKeyTwice, tellOfLimiter } from './diagnostics.js'
+import { tellOfLimiter } from './diagnostics.js'
 import { chargeOption, functionOption, gateOptions, isShared, limiterOption, roomOptions } from './options.js'
 import { beginHold, endCharge, isHeld, planOf, type Trials, trialsOf } from './plan.js'
 import {
@@ -283,7 +283,10 @@ export class Room<Request> {
     const known = this.#fixed.get(name)
     if (known !== undefined) return known
     const rules = this.#compile(name)
-    sameKeyTwice(this.gate, this.limiter, rules)
+    for (const { limit } of rules) {
+      const both = this.#place.names.define(compiled(limit).handle)
+      if (both !== null) this.gate.report('same-key-twice', both)
+    }
     if (this.#fixed.size < MOST_NAMES) this.#fixed.set(name, rules)
     return rules
   }

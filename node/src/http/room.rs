@@ -9,6 +9,7 @@ use tidegate::http::{self, RequestError, Syntax};
 
 use crate::errors::{Answered, Failure};
 use crate::numbers::whole;
+use crate::registry;
 use crate::value::value;
 
 /// The actor that stands for a client's address.
@@ -51,7 +52,7 @@ pub(crate) fn candidate_end() -> &'static str {
     http::CANDIDATE
 }
 
-/// Names that were derived, each with its place.
+/// The keys of limits: names that were derived, each with its place, and definitions.
 #[napi]
 pub(crate) struct Names(http::Names);
 
@@ -62,6 +63,12 @@ impl Names {
     #[napi(catch_unwind)]
     pub fn claim(&mut self, name: String, place: f64) -> bool {
         self.0.claim(&name, whole(place))
+    }
+
+    /// Notes a definition; it and an earlier one with the same key that is another one, in words.
+    #[napi(catch_unwind)]
+    pub fn define(&mut self, limit: f64) -> Option<String> {
+        registry::with(|registry| self.0.define(registry.limits.get(limit)?))
     }
 
     /// Forgets the names of a place.

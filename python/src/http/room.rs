@@ -10,6 +10,7 @@ use tidegate::limits::Value;
 
 use crate::args::{self, Arg};
 use crate::errors::{limit_error, wrong_type};
+use crate::limits::Limit;
 use crate::value;
 
 /// The actor that stands for a client's address: the address marked with ``ip:``, of IPv6 its network.
@@ -68,7 +69,7 @@ pub(crate) fn route_name(methods: Vec<String>, template: &str) -> String {
     http::route_name(&methods, template)
 }
 
-/// Names that were derived, each with its place.
+/// The keys of limits: names that were derived, each with its place, and definitions.
 #[pyclass(frozen, name = "_Names", module = "tidegate._tidegate")]
 pub(crate) struct Names(Mutex<http::Names>);
 
@@ -85,6 +86,12 @@ impl Names {
     fn claim(&self, name: &str, place: u64) -> bool {
         // No code of Python's runs under it.
         self.0.lock().is_ok_and(|mut names| names.claim(name, place))
+    }
+
+    /// Notes a definition; it and an earlier one with the same key that is another one, in words.
+    #[pyo3(signature = (limit, /))]
+    fn define(&self, limit: &Bound<'_, Limit>) -> Option<String> {
+        self.0.lock().ok()?.define(&limit.get().0)
     }
 
     /// Forgets the names of a place.

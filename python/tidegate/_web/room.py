@@ -118,8 +118,8 @@ class Room(Generic[R]):
         if guard.may_change or (guard.derives and not self.claim(guard, place)):
             return
         for limit in guard.definitions(place):
-            if (first := self.store.differing(limit)) is not None:
-                self.gate.report("same-key-twice", f"{first!r} and {limit!r}")
+            if (both := self.store.names.define(limit)) is not None:
+                self.gate.report("same-key-twice", both)
 
     def claim(self, guard: Guard[R], place: str) -> bool:
         """Reports a name that another guard has derived before; true where there is none."""

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from .._aio import AsyncLimiter
 from .._errors import refused
-from .._tidegate import Limit, Limiter, LimitInfo, _Names
+from .._tidegate import Limiter, LimitInfo, _Names
 
 LimiterLike: TypeAlias = "str | Limiter | AsyncLimiter | Store"
 """A limiter of either kind, or the URL of a store."""
@@ -23,9 +23,6 @@ OF_MIDDLEWARE: Any = type("OfMiddleware", (), {"__repr__": lambda _self: "of the
 
 NO_LIMIT = LimitInfo()
 """The engine's own answer where there is no limit."""
-
-# Keys whose definitions are compared; programs have few, unless functions make them of requests.
-MOST_KEYS = 10_000
 
 
 class Store:
@@ -46,21 +43,13 @@ class Store:
         self.shared = self.sync._shared
         self.waits = self.shared and self.sync.stats().processes == 0
         """Calls may wait for a server; those in memory that processes share are decided on the thread that asks."""
-        self._definitions: dict[str, Limit] = {}
         self.names = _Names()
-        """Names that limits as text have by their places."""
+        """Names that limits as text have by their places, and definitions."""
 
     def limiter(self, waits: bool) -> Any:
         """The limiter for callers that wait on an event loop, or for others. A store in memory has nobody wait."""
         asked = Store.stand_in or self
         return asked.aio if waits and self.shared else asked.sync
-
-    def differing(self, limit: Limit) -> Limit | None:
-        """An earlier definition with the same key that is another one."""
-        first = self._definitions.get(limit.key, limit)
-        if len(self._definitions) < MOST_KEYS:
-            self._definitions.setdefault(limit.key, limit)
-        return None if first == limit else first
 
     def __repr__(self) -> str:
         return repr(self.sync)

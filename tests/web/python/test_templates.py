@@ -100,4 +100,3 @@ def test_messages_of_an_application_without_templates() -> None:
     assert asyncio.run(talk()) == [False, False] + [True] * 98
     assert limiter.entries == 1
     assert len(room.known) == 1
-    assert len(room.store._definitions) == 1

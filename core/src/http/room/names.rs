@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use crate::limit::Limit;
 use crate::names::named;
 
 /// The key of a limit of a whole application.
@@ -79,13 +80,15 @@ pub fn route_name(methods: &[impl AsRef<str>], template: &str) -> String {
     if known.is_empty() { template.to_owned() } else { format!("{} {template}", known.join(",")) }
 }
 
-/// Names that were derived, each with the place that it was derived for. One for each limiter.
+/// The keys of a limiter's limits: names that were derived, each with the place that it was derived for, and definitions.
 #[derive(Debug, Default)]
 pub struct Names {
     places: HashMap<String, u64>,
+    definitions: HashMap<String, Limit>,
 }
 
-/// Places are made when a program starts. More than this are made while requests are served, and are not looked at.
+/// Places and definitions are made when a program starts. More than this are made while requests are served, and are not
+/// looked at.
 const MOST_NAMES: usize = 10_000;
 
 impl Names {
@@ -113,6 +116,29 @@ impl Names {
             self.places.insert(name.to_owned(), place);
         }
         true
+    }
+
+    /// Notes a definition. Returns it and an earlier one that has the same key and is another one, so that the two count
+    /// together, in words for a [mistake](crate::http::Mistake::SameKeyTwice); `None` where there is none.
+    ///
+    /// ```
+    /// use tidegate::Limit;
+    /// use tidegate::http::Names;
+    ///
+    /// let mut names = Names::new();
+    /// assert_eq!(names.define(&Limit::bucket("api", 5).build()?), None);
+    /// assert_eq!(names.define(&Limit::bucket("api", 5).build()?), None);
+    /// assert!(names.define(&Limit::bucket("api", 6).build()?).is_some_and(|both| both.contains(r#""size":5"#)));
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
+    pub fn define(&mut self, limit: &Limit) -> Option<String> {
+        if let Some(known) = self.definitions.get(limit.key()) {
+            return (known != limit).then(|| format!("{known} and {limit}"));
+        }
+        if self.definitions.len() < MOST_NAMES {
+            self.definitions.insert(limit.key().to_owned(), limit.clone());
+        }
+        None
     }
 
     /// Forgets the names of a place that is no longer there.
