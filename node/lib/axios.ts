@@ -71,7 +71,7 @@ export function rateLimit<Instance extends AxiosLike>(instance: Instance, option
         const { data } = response
         // Of axios's adapter over fetch.
         if (data instanceof ReadableStream) response.data = untilEnded(data, release)
-        else if (config.responseType === 'stream' && typeof data?.once === 'function') data.once('close', release)
+        else if (isOpen(config, data)) data.once('close', release)
         else release()
         return outcome
       },
@@ -82,6 +82,11 @@ export function rateLimit<Instance extends AxiosLike>(instance: Instance, option
   }
   defaults.adapter = limited
   return instance
+}
+
+/** A stream that has not ended while the response was taken over. */
+function isOpen({ responseType }: InternalAxiosRequestConfig, data: { once?: unknown; closed?: boolean } | undefined) {
+  return responseType === 'stream' && typeof data?.once === 'function' && data.closed !== true
 }
 
 /** A response, and the error that axios makes of it where its status is none of those that are wanted. */

@@ -70,7 +70,8 @@ function isReplayable(body: unknown): boolean {
 
 /** The same response, which calls `release` when its body has been read, or given up. */
 function ending(response: Response, release: () => void): Response {
-  if (response.body === null || !canBeMade(response)) {
+  // The `fetch` that sends may have read the body.
+  if (response.body === null || response.body.locked || !canBeMade(response)) {
     release()
     return response
   }

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { after, before, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import axios from 'axios'
 import { concurrency, Limiter, parseLimit } from 'tidegate'
 import * as forAxios from 'tidegate/axios'
@@ -17,8 +18,17 @@ const free = (limiter) => limiter.peekSync(parallel, '127.0.0.1').remaining
 let origin
 let slow
 
+let refusals = 0
+
 const server = createServer(async ({ url }, response) => {
   if (url === '/odd') response.statusCode = 999
+  if (url === '/broken') {
+    response.writeHead(refusals-- > 0 ? 429 : 200, { 'Retry-After': '0', 'Content-Length': '100' })
+    response.flushHeaders()
+    await delay(10)
+    response.destroy()
+    return
+  }
   response.write('h')
   if (url === '/slow') await slow
   response.end('i')
@@ -75,6 +85,69 @@ test('fetch: a response that no program could make releases its unit, and anothe
   }
   assert.equal(free(limiter), 1)
 })
+
+test('fetch: a body that fails while nobody reads it releases its unit', async () => {
+  const limiter = new Limiter()
+  const fetch = forFetch.rateLimit({ limits: parallel, limiter, maxWaitMs: 0 })
+  slow = new Promise(() => {})
+  const controller = new AbortController()
+  await fetch(`${origin}/slow`, { signal: controller.signal })
+  assert.equal(free(limiter), 0)
+  controller.abort()
+  await eventually(
+    () => free(limiter),
+    (left) => left === 1,
+  )
+})
+
+test('fetch: a response that cannot be taken over, or that has been read, releases its unit', async () => {
+  const limiter = new Limiter()
+  const through = (fetch) => forFetch.rateLimit({ limits: parallel, limiter, maxWaitMs: 0, fetch })(origin)
+  await assert.rejects(
+    through(async () => ({ status: 200, headers: undefined })),
+    TypeError,
+  )
+  assert.equal(free(limiter), 1)
+  const read = async (url) => {
+    const response = await fetch(url)
+    await response.text()
+    return response
+  }
+  assert.equal((await through(read)).bodyUsed, true)
+  assert.equal(free(limiter), 1)
+})
+
+/** Each client: a function that sends a request, and returns the status. */
+const SENDING = {
+  fetch(options) {
+    const fetch = forFetch.rateLimit(options)
+    return async (url) => (await fetch(url)).status
+  },
+  axios(options) {
+    const api = forAxios.rateLimit(axios.create({ responseType: 'stream' }), options)
+    return async (url) => (await api.get(url)).status
+  },
+}
+
+for (const [name, sending] of Object.entries(SENDING)) {
+  test(`bodies that break while a store notes their response keep no unit, and no request from its repetition: ${name}`, async () => {
+    const limiter = new Limiter()
+    const observe = limiter.observe.bind(limiter)
+    limiter.observe = async (...given) => {
+      await delay(40)
+      return await observe(...given)
+    }
+    const send = sending({ limits: [parallel, parseLimit('rate', '1000/second')], limiter, retries: 1 })
+    refusals = 1
+    assert.equal(await send(`${origin}/broken`), 200)
+    refusals = 2
+    await send(`${origin}/broken`).catch(({ response }) => assert.equal(response.status, 429))
+    await eventually(
+      () => free(limiter),
+      (left) => left === 1,
+    )
+  })
+}
 
 test('axios: a stream of the web holds its unit, and a token ends a wait', async () => {
   const limiter = new Limiter()

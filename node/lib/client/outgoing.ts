@@ -256,13 +256,23 @@ export async function exchanged<Response>(outgoing: Outgoing, call: Exchange<Res
       await (neverSent(error) ? outgoing.giveBack(turn) : outgoing.release(turn))
       throw error
     }
-    const headers = call.headers(response)
-    const next = outgoing.judge(turn, call.status(response), headers, request.method, attempt, replayable)
-    await outgoing.observe(turn, next)
-    if (next.retryInMs === undefined) {
-      return turn.held === undefined ? response : call.ending(response, () => void outgoing.release(turn))
+    let next: Next
+    try {
+      const headers = call.headers(response)
+      next = outgoing.judge(turn, call.status(response), headers, request.method, attempt, replayable)
+      await outgoing.observe(turn, next)
+      if (next.retryInMs === undefined) {
+        return turn.held === undefined ? response : call.ending(response, () => void outgoing.release(turn))
+      }
+    } catch (error) {
+      await outgoing.release(turn)
+      throw error
     }
-    await call.discard(response)
+    try {
+      await call.discard(response)
+    } catch {
+      // A body that nobody sees may have failed.
+    }
     await outgoing.release(turn)
     await outgoing.pause(next.retryInMs, signal)
   }

@@ -1,6 +1,8 @@
-/** A body that reads another one, and calls when that has ended, has failed, or is given up. */
+/** A body that reads another one, and calls when that has ended, has failed, or is given up; perhaps more than once. */
 export function untilEnded(body: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
   const reader = body.getReader()
+  // It may also fail while nobody reads, as when a caller aborts.
+  reader.closed.then(end, end)
   return new ReadableStream(
     {
       async pull(controller) {
