@@ -29,6 +29,12 @@ const server = createServer(async ({ url }, response) => {
     response.destroy()
     return
   }
+  if (url === '/endless' && refusals-- > 0) {
+    response.writeHead(429, { 'Retry-After': '1' })
+    const more = setInterval(() => response.write('h'), 20)
+    response.once('close', () => clearInterval(more))
+    return
+  }
   response.write('h')
   if (url === '/slow') await slow
   response.end('i')
@@ -123,6 +129,14 @@ const SENDING = {
     const fetch = forFetch.rateLimit(options)
     return async (url) => (await fetch(url)).status
   },
+  undici(options) {
+    const dispatcher = new Agent().compose(forUndici.rateLimit(options))
+    return async (url) => {
+      const { statusCode, body } = await request(url, { dispatcher })
+      body.on('error', () => {})
+      return statusCode
+    }
+  },
   axios(options) {
     const api = forAxios.rateLimit(axios.create({ responseType: 'stream' }), options)
     return async (url) => (await api.get(url)).status
@@ -148,6 +162,17 @@ for (const [name, sending] of Object.entries(SENDING)) {
     )
   })
 }
+
+test('undici: a refusal whose body never ends stops all callers, and is repeated', async () => {
+  const dispatcher = new Agent().compose(forUndici.rateLimit({ limits: '1000/second', retries: 1, maxWaitMs: 1100 }))
+  refusals = 1
+  const began = performance.now()
+  const refused = request(`${origin}/endless`, { dispatcher })
+  await delay(200)
+  assert.equal(await (await request(origin, { dispatcher })).body.text(), 'hi')
+  assert.ok(performance.now() - began > 990)
+  assert.equal(await (await refused).body.text(), 'hi')
+})
 
 test('axios: a stream of the web holds its unit, and a token ends a wait', async () => {
   const limiter = new Limiter()
