@@ -196,6 +196,14 @@ test('axios: a stream of the web holds its unit, and a token ends a wait', async
   assert.equal(free(limiter), 1)
 })
 
+test('axios: a token that lives on keeps nothing of requests that have ended', async () => {
+  const api = forAxios.rateLimit(axios.create({ baseURL: origin }), { limits: '1000/second' })
+  const { token } = axios.CancelToken.source()
+  for (let call = 0; call < 3; call++) assert.equal((await api.get('/', { cancelToken: token })).data, 'hi')
+  // Of axios itself there is nothing either.
+  assert.equal(token._listeners?.length ?? 0, 0)
+})
+
 test('a connection that timed out was never sent', async () => {
   const limiter = new Limiter()
   const timedOut = Object.assign(new Error('connect'), { code: 'ETIMEDOUT', syscall: 'connect' })
