@@ -100,7 +100,7 @@ export class Outgoing {
     for (const name of ENGINE) {
       const value = options[name]
       if (value === undefined) continue
-      for (const one of name === 'retryMethods' && Array.isArray(value) ? value : [value]) {
+      for (const one of name === 'retryMethods' && Array.isArray(value) && value.length > 0 ? value : [value]) {
         names.push(name)
         values.push(one)
       }

@@ -86,6 +86,10 @@ impl Outgoing {
             "retryMethods" => match value {
                 Value::Text(method) if is_token(method) => self.methods.push(method.to_ascii_uppercase()),
                 Value::Text(_) => return Err(LimitError::range("", name, "must hold methods", value)),
+                // A list without any is no wish for those that are repeated by default.
+                Value::Other(_) => {
+                    return Err(LimitError::wrong_type("", name, "must hold at least one method", value));
+                }
                 other => return Err(LimitError::wrong_type("", name, "must hold methods", other)),
             },
             "backoff" => self.backoff_ms = time(name, value)?,
