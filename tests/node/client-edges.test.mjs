@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import axios from 'axios'
-import { concurrency, Limiter, parseLimit } from 'tidegate'
+import { concurrency, Limiter, parseLimit, tokenBucket } from 'tidegate'
 import * as forAxios from 'tidegate/axios'
 import * as forFetch from 'tidegate/fetch'
 import * as forUndici from 'tidegate/undici'
@@ -90,6 +90,19 @@ test('fetch: a response that no program could make releases its unit, and anothe
     assert.deepEqual([response.status, await response.text()], [999, 'hi'])
   }
   assert.equal(free(limiter), 1)
+})
+
+test('a limit that is listed twice is charged once', async () => {
+  const limiter = new Limiter()
+  const rate = parseLimit('rate', '9/hour')
+  const said = { 'X-RateLimit-Limit': '4', 'X-RateLimit-Remaining': '3' }
+  const fetch = async () => new Response('hi', { headers: said })
+  const other = tokenBucket({ key: 'other', count: 4, period: 60_000 })
+  await forFetch.rateLimit({ limits: [rate, { ...rate }, other], limiter, fetch })(origin)
+  assert.deepEqual(
+    [rate, other].map((limit) => limiter.peekSync(limit, '127.0.0.1').remaining),
+    [8, 3],
+  )
 })
 
 test('fetch: a body that fails while nobody reads it releases its unit', async () => {

@@ -73,6 +73,7 @@ const STOP = Checked.of(native.stopLimit())
 /** The settings of one client. */
 export class Outgoing {
   readonly #limiter: Limiter
+  /** Each once, as in the engine. */
   readonly #limits: readonly (Limit | Definition)[]
   /** Raised by one response to stop all callers. */
   readonly #stopping: readonly (Limit | Definition)[]
@@ -91,7 +92,7 @@ export class Outgoing {
       throw wrongType('', 'key', 'must be a function of a request', key)
     if (typeof name !== 'string') throw wrongType('', 'name', 'must be a string', name)
     this.#limiter = limiterOption(options.limiter)
-    this.#limits = limitsOf(name, options.limits)
+    const limits = limitsOf(name, options.limits)
     this.#key = key as Of<string> | undefined
     this.#cost = cost as number | Of<number>
     this.#maxWaitMs = maxWaitMs as number | undefined
@@ -105,8 +106,9 @@ export class Outgoing {
         values.push(one)
       }
     }
-    const handles = this.#limits.map((limit) => compiled(limit).handle)
+    const handles = limits.map((limit) => compiled(limit).handle)
     this.#engine = answered(native.makeOutgoing(handles, names, values))
+    this.#limits = limits.filter(({ key }, at) => limits.findIndex((other) => other.key === key) === at)
     this.#stopping = [STOP, ...this.#engine.observed().map((index) => this.#limits[index] as Limit)]
   }
 
