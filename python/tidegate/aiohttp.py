@@ -78,7 +78,7 @@ def _with(close: Any, ended: Any) -> Any:
 
 class _Call:
     def __init__(self, request: ClientRequest, handler: ClientHandlerType) -> None:
-        self.request, self.method, self.host = request, request.method, request.url.host or ""
+        self.request, self.method, self.host = request, request.method, request.url.raw_host or ""
         self._handler = handler
 
     def replayable(self) -> bool:

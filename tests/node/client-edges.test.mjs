@@ -92,6 +92,18 @@ test('fetch: a response that no program could make releases its unit, and anothe
   assert.equal(free(limiter), 1)
 })
 
+test('a host is one actor, as for the clients of Python', async () => {
+  for (const [host, actor] of [
+    ['bücher.example', 'xn--bcher-kva.example'],
+    ['[::1]', '::1'],
+    ['LOCALHOST', 'localhost'],
+  ]) {
+    const limiter = new Limiter()
+    await forFetch.rateLimit({ limits: '9/hour', limiter, fetch: async () => new Response('hi') })(`http://${host}:1/`)
+    assert.equal(limiter.peekSync(parseLimit('outgoing', '9/hour'), actor).remaining, 8)
+  }
+})
+
 test('a limit that is listed twice is charged once', async () => {
   const limiter = new Limiter()
   const rate = parseLimit('rate', '9/hour')

@@ -127,7 +127,7 @@ export class Outgoing {
    * asked for anew.
    */
   async enter(request: OutgoingRequest, signal?: AbortSignal | null): Promise<Turn> {
-    const actor = this.#key === undefined ? request.url.hostname : this.#key(request)
+    const actor = this.#key === undefined ? hostOf(request.url) : this.#key(request)
     const cost = typeof this.#cost === 'function' ? this.#cost(request) : this.#cost
     const stopped = signal === null || signal === undefined ? {} : { signal }
     let left = this.#maxWaitMs
@@ -208,6 +208,11 @@ export class Outgoing {
     if (advance === undefined) await slept(ms, signal ?? undefined)
     else advance(ms)
   }
+}
+
+/** The host as Python's clients say it: an IPv6 address without brackets. */
+function hostOf({ hostname }: URL): string {
+  return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
 }
 
 const NO_ORIGIN = 'must be given: a pool of connections does not say its host'
