@@ -14,8 +14,10 @@ from yarl import URL
 import tidegate.aiohttp
 import tidegate.httpx
 import tidegate.requests
-from test_clients import RATE, InMemory
-from tidegate import Limiter
+from test_clients import PARALLEL, RATE, InMemory, Server, left, server
+from tidegate import AsyncLimiter, Limiter
+
+__all__ = ["server"]
 
 
 HOSTS = [("bücher.example", "xn--bcher-kva.example"), ("[::1]", "::1"), ("LOCALHOST", "localhost")]
@@ -41,3 +43,26 @@ def test_a_host_is_one_actor_whatever_the_client(host: str, actor: str) -> None:
 
     asyncio.run(main())
     assert limiter.peek(RATE, actor).remaining == 7
+
+
+class Late(AsyncLimiter):
+    """A limiter whose store takes its time to note what a response says."""
+
+    async def observe(self, *_: Any, **__: Any) -> Any:
+        await asyncio.sleep(10)
+
+
+def test_a_caller_that_gives_up_while_its_response_is_noted_gives_its_connection_back(server: Server) -> None:
+    server.replies = [{"status": 200, "headers": {"X-RateLimit-Remaining": "1"}}]
+
+    async def main() -> None:
+        limiter = Late()
+        one = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=1))
+        transport = tidegate.httpx.AsyncRateLimitTransport([PARALLEL, RATE], limiter=limiter, transport=one)
+        async with httpx.AsyncClient(transport=transport, timeout=5) as client:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(client.get(server.url), 0.2)
+            assert left(limiter._limiter) == (1, 9)
+            assert (await client.get(server.url)).text == "hi"
+
+    asyncio.run(main())
