@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 import requests
+from requests.auth import HTTPDigestAuth
 from yarl import URL
 
 import tidegate.aiohttp
@@ -66,3 +67,14 @@ def test_a_caller_that_gives_up_while_its_response_is_noted_gives_its_connection
             assert (await client.get(server.url)).text == "hi"
 
     asyncio.run(main())
+
+
+def test_a_request_of_an_authentication_waits_for_its_turn_too(server: Server) -> None:
+    challenge = {"WWW-Authenticate": 'Digest realm="all", nonce="once", qop="auth"'}
+    server.replies = [{"status": 401, "headers": challenge}]
+    limiter = Limiter()
+    with requests.Session() as session:
+        session.mount("http://", tidegate.requests.RateLimitAdapter([PARALLEL, RATE], limiter=limiter, max_wait=0))
+        response = session.get(server.url, auth=HTTPDigestAuth("ada", "secret"), timeout=10)
+        assert (response.status_code, len(server.got)) == (200, 2)
+    assert left(limiter) == (1, 8)
