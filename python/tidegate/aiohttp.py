@@ -25,7 +25,7 @@ from aiohttp import (
 )
 
 from ._client.drive import run_async
-from ._client.ending import release_async
+from ._client.ending import begin_release, release_async
 from ._client.settings import OutgoingOptions, Settings
 from ._web.definitions import Written
 
@@ -100,14 +100,18 @@ class _Call:
         loop = asyncio.get_running_loop()
 
         def ended() -> None:
-            # The loop calls this, and does not wait for it.
+            # The loop calls this, and does not wait for it. What is begun at once comes before the next request.
             if loop.is_closed():
                 return
-            task = loop.create_task(release_async(held))
-            _ending.add(task)
-            task.add_done_callback(_ending.discard)
+            left = begin_release(held) if loop.is_running() else release_async(held)
+            if left is not None:
+                task = loop.create_task(left)
+                _ending.add(task)
+                task.add_done_callback(_ending.discard)
 
-        response.content.on_eof(ended)
+        # A connection that is upgraded has no body. It goes on until its WebSocket is closed.
+        if response.status != 101:
+            response.content.on_eof(ended)
         for name in ("close", "release"):
             setattr(response, name, _with(getattr(response, name), ended))
 

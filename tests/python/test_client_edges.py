@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import aiohttp
 import httpx
 import pytest
 import requests
+from aiohttp import web
 from requests.auth import HTTPDigestAuth
 from yarl import URL
 
@@ -19,6 +23,33 @@ from test_clients import PARALLEL, RATE, InMemory, Server, left, server
 from tidegate import AsyncLimiter, Limiter
 
 __all__ = ["server"]
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[str]:
+    """A server on the loop of its clients."""
+
+    async def redirect(_: web.Request) -> web.Response:
+        raise web.HTTPFound("/")
+
+    async def echo(request: web.Request) -> web.WebSocketResponse:
+        await (socket := web.WebSocketResponse()).prepare(request)
+        async for message in socket:
+            await socket.send_str(message.data)
+        return socket
+
+    async def hello(_: web.Request) -> web.Response:
+        return web.Response(text="hi")
+
+    app = web.Application()
+    app.add_routes([web.get("/", hello), web.get("/redirect", redirect), web.get("/socket", echo)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
 
 
 HOSTS = [("bücher.example", "xn--bcher-kva.example"), ("[::1]", "::1"), ("LOCALHOST", "localhost")]
@@ -78,3 +109,30 @@ def test_a_request_of_an_authentication_waits_for_its_turn_too(server: Server) -
         response = session.get(server.url, auth=HTTPDigestAuth("ada", "secret"), timeout=10)
         assert (response.status_code, len(server.got)) == (200, 2)
     assert left(limiter) == (1, 8)
+
+
+def test_requests_of_aiohttp_one_after_another_never_wait_for_each_other() -> None:
+    async def main() -> None:
+        limiter = Limiter()
+        limit = tidegate.aiohttp.rate_limit([PARALLEL, RATE], limiter=limiter, max_wait=0)
+        async with serving() as url, aiohttp.ClientSession(middlewares=[limit]) as session:
+            for path in ("/", "/redirect", "/redirect"):
+                async with session.get(url + path) as response:
+                    assert await response.text() == "hi"
+            assert left(limiter) == (1, 5)
+
+    asyncio.run(main())
+
+
+def test_an_upgrade_of_aiohttp_holds_its_unit_until_its_socket_is_closed() -> None:
+    async def main() -> None:
+        limiter = Limiter()
+        limit = tidegate.aiohttp.rate_limit(PARALLEL, limiter=limiter, max_wait=0)
+        async with serving() as url, aiohttp.ClientSession(middlewares=[limit]) as session:
+            async with session.ws_connect(f"{url}/socket") as socket:
+                await socket.send_str("hi")
+                assert (await socket.receive()).data == "hi"
+                assert left(limiter)[0] == 0
+            assert left(limiter)[0] == 1
+
+    asyncio.run(main())
