@@ -5,6 +5,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import axios from 'axios'
 import { concurrency, Limiter, parseLimit, tokenBucket } from 'tidegate'
 import * as forAxios from 'tidegate/axios'
@@ -12,6 +14,9 @@ import * as forFetch from 'tidegate/fetch'
 import * as forUndici from 'tidegate/undici'
 import { Agent, Pool, request, Request as UndiciRequest, fetch as undiciFetch, upgrade } from 'undici'
 import { eventually } from './server.mjs'
+
+setFlagsFromString('--expose-gc')
+const gc = runInNewContext('gc')
 
 const parallel = concurrency({ key: 'parallel', max: 1, lease: 60_000 })
 const free = (limiter) => limiter.peekSync(parallel, '127.0.0.1').remaining
@@ -35,6 +40,7 @@ const server = createServer(async ({ url }, response) => {
     response.once('close', () => clearInterval(more))
     return
   }
+  response.once('close', () => response.writableFinished || server.emit('gone'))
   response.write('h')
   if (url === '/slow') await slow
   response.end('i')
@@ -129,6 +135,21 @@ test('fetch: a body that fails while nobody reads it releases its unit', async (
     () => free(limiter),
     (left) => left === 1,
   )
+})
+
+test('fetch: a response that nobody reads, and that is garbage, releases its unit and its connection', async () => {
+  const limiter = new Limiter()
+  const fetch = forFetch.rateLimit({ limits: parallel, limiter, maxWaitMs: 0 })
+  slow = new Promise(() => {})
+  await (async () => void (await fetch(`${origin}/slow`)))()
+  assert.equal(free(limiter), 0)
+  const collected = () => {
+    gc()
+    return free(limiter)
+  }
+  const gone = once(server, 'gone')
+  await eventually(collected, (left) => left === 1)
+  await gone
 })
 
 test('fetch: a response that cannot be taken over, or that has been read, releases its unit', async () => {
