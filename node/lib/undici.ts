@@ -81,7 +81,6 @@ class Call implements Handler {
   /** The connection of a refused response was ended here. */
   #isCut = false
   readonly #url: URL
-  readonly #signal: AbortSignal | undefined
 
   constructor(
     readonly outgoing: Outgoing,
@@ -91,15 +90,33 @@ class Call implements Handler {
   ) {
     this.#below = new DecoratorHandler(handler) as unknown as Below
     this.#url = outgoing.urlOf(options.origin, options.path)
-    const { signal } = options as { signal?: unknown }
-    this.#signal = signal instanceof AbortSignal ? signal : undefined
   }
 
-  begin(): void {
+  /** Lets the handler below abort while the request waits, which has no connection yet; a signal of that. */
+  #waiting(): AbortSignal {
+    const waiting = new AbortController()
+    const { signal } = waiting
+    const controller = {
+      abort: (reason: Error) => waiting.abort(reason),
+      get aborted() {
+        return signal.aborted
+      },
+      get reason() {
+        return signal.reason
+      },
+      paused: false,
+      pause() {},
+      resume() {},
+    }
+    this.#below.onRequestStart(controller, {})
+    return signal
+  }
+
+  begin(signal = this.#waiting()): void {
     const { method } = this.options
     this.#isSent = false
     this.#isCut = false
-    this.outgoing.enter({ url: this.#url, method }, this.#signal).then(
+    this.outgoing.enter({ url: this.#url, method }, signal).then(
       (turn) => {
         this.#turn = turn
         try {
@@ -184,8 +201,9 @@ class Call implements Handler {
     await observed
     await this.outgoing.release(this.#turn as Turn)
     this.#attempt++
-    await this.outgoing.pause(retryInMs, this.#signal)
-    this.begin()
+    const signal = this.#waiting()
+    await this.outgoing.pause(retryInMs, signal)
+    this.begin(signal)
   }
 }
 

@@ -34,6 +34,7 @@ const server = createServer(async ({ url }, response) => {
     response.destroy()
     return
   }
+  if (url === '/refused') response.writeHead(refusals-- > 0 ? 429 : 200, { 'Retry-After': '3600' })
   if (url === '/endless' && refusals-- > 0) {
     response.writeHead(429, { 'Retry-After': '1' })
     const more = setInterval(() => response.write('h'), 20)
@@ -218,6 +219,23 @@ test('undici: a refusal whose body never ends stops all callers, and is repeated
   assert.equal(await (await request(origin, { dispatcher })).body.text(), 'hi')
   assert.ok(performance.now() - began > 990)
   assert.equal(await (await refused).body.text(), 'hi')
+})
+
+test('undici: its fetch gives its place back when it is aborted while it waits, for its turn or to be repeated', async () => {
+  const limiter = new Limiter()
+  const limit = parseLimit('outgoing', '1/hour')
+  const dispatcher = new Agent().compose(forUndici.rateLimit({ limits: limit, limiter, retries: 1 }))
+  const aborted = async (path) => {
+    const controller = new AbortController()
+    setTimeout(() => controller.abort(), 100)
+    await assert.rejects(undiciFetch(origin + path, { dispatcher, signal: controller.signal }), { name: 'AbortError' })
+    await delay(20)
+  }
+  refusals = 1
+  await aborted('/refused')
+  const { resetMs } = await limiter.peek(limit, '127.0.0.1')
+  await aborted('/')
+  assert.ok((await limiter.peek(limit, '127.0.0.1')).resetMs <= resetMs)
 })
 
 test('axios: a stream of the web holds its unit, and a token ends a wait', async () => {
