@@ -75,9 +75,17 @@ function ending(response: Response, release: () => void): Response {
     release()
     return response
   }
-  const { url, redirected, type } = response
-  const same = { url: { value: url }, redirected: { value: redirected }, type: { value: type } }
-  return Object.defineProperties(new Response(untilEnded(response.body, release), response), same)
+  return named(new Response(untilEnded(response.body, release), response), response)
+}
+
+/** A response with the URL of another one, which no program can give it; its clones too. */
+function named(made: Response, { url, redirected, type }: Response): Response {
+  return Object.defineProperties(made, {
+    url: { value: url },
+    redirected: { value: redirected },
+    type: { value: type },
+    clone: { value: () => named(Response.prototype.clone.call(made), made) },
+  })
 }
 
 /** True for a status and a reason that a program may give a response; a server may send others. */

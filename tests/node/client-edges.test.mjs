@@ -124,6 +124,16 @@ test('a limit that is listed twice is charged once', async () => {
   )
 })
 
+test('fetch: a clone of a response that holds a unit has its URL, and the unit is held until both are read', async () => {
+  const limiter = new Limiter()
+  const response = await forFetch.rateLimit({ limits: parallel, limiter, maxWaitMs: 0 })(origin)
+  const clone = response.clone().clone()
+  assert.deepEqual([clone.url, clone.redirected, clone.type], [`${origin}/`, false, 'basic'])
+  assert.equal(free(limiter), 0)
+  assert.deepEqual(await Promise.all([response.text(), clone.text()]), ['hi', 'hi'])
+  assert.equal(free(limiter), 1)
+})
+
 test('fetch: a body that fails while nobody reads it releases its unit', async () => {
   const limiter = new Limiter()
   const fetch = forFetch.rateLimit({ limits: parallel, limiter, maxWaitMs: 0 })
