@@ -61,7 +61,7 @@ type Below = Required<
 /** A response that is not passed on, because the request is repeated. */
 interface Refused {
   readonly retryInMs: number
-  /** What it says is taken over by then. */
+  /** The end of the calls that take over what it says. */
   readonly observed: Promise<void>
   /** The time until which its body may go on, so that the connection can be used again. */
   readonly until: number

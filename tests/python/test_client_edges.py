@@ -1,4 +1,4 @@
-"""What HTTP clients meet that scenarios do not: names of hosts, lost callers, authentication and upgrades."""
+"""Edges of HTTP clients that no scenario has: names of hosts, lost callers, authentication and upgrades."""
 
 from __future__ import annotations
 
