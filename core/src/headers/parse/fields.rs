@@ -48,11 +48,11 @@ impl<'a> Fields<'a> {
                 Field::Reset => resets.push(value),
                 Field::ResetAfter => fields.reset_ms = fields.reset_ms.or_else(|| decimal_millis(first_line(value))),
                 Field::Clear => {
-                    fields.full_reset_ms = fields.full_reset_ms.or_else(|| decimal_millis(first_line(value)))
+                    fields.full_reset_ms = fields.full_reset_ms.or_else(|| decimal_millis(first_line(value)));
                 }
                 Field::RetryAfter => retries.push(value),
                 Field::RetryAfterMs => {
-                    fields.retry_after_ms = fields.retry_after_ms.or_else(|| whole(first_line(value)))
+                    fields.retry_after_ms = fields.retry_after_ms.or_else(|| whole(first_line(value)));
                 }
                 Field::Date => now = date::seconds(value).map(|seconds| seconds * 1000).or(now),
             }
