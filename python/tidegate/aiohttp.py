@@ -42,8 +42,9 @@ __all__ = ["rate_limit"]
 def rate_limit(limits: Written | Sequence[Written], **options: Unpack[OutgoingOptions]) -> ClientMiddlewareType:
     """Return a middleware for ``aiohttp.ClientSession`` that waits for the turn of each request.
 
-    Each redirect is a request. A request whose turn does not come within ``max_wait`` seconds raises ``BlockedError``
-    and is not sent. The time of ``ClientTimeout(total=…)`` includes the wait.
+    Each redirect is a request, and so is what a middleware before it sends again, such as aiohttp's own for digest
+    authentication. A request whose turn does not come within ``max_wait`` seconds raises ``BlockedError`` and is not
+    sent. The time of ``ClientTimeout(total=…)`` includes the wait.
 
     >>> import aiohttp, asyncio
     >>> from tidegate import BlockedError
