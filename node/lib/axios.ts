@@ -59,9 +59,10 @@ export function rateLimit<Instance extends AxiosLike>(instance: Instance, option
   const below = defaults.adapter
   const limited: AxiosAdapter = async (config) => {
     const adapter = axios.getAdapter(below, config)
+    const { signal, unsubscribe } = signalOf(config)
     const { response, error } = await exchanged<Outcome>(outgoing, {
       request: { url: urlOf(instance, config), method: (config.method ?? 'get').toUpperCase() },
-      signal: signalOf(config),
+      signal,
       replayable: isInMemory(config.data),
       send: () => adapter(config).then((response) => ({ response }), outcomeOf),
       status: ({ response }) => response.status,
@@ -71,17 +72,22 @@ export function rateLimit<Instance extends AxiosLike>(instance: Instance, option
         const { data } = response
         // Of axios's adapter over fetch.
         if (data instanceof ReadableStream) response.data = untilEnded(data, release)
-        else if (config.responseType === 'stream' && typeof data?.once === 'function') data.once('close', release)
+        else if (isOpen(config, data)) data.once('close', release)
         else release()
         return outcome
       },
       discard: ({ response: { data } }) => (data instanceof ReadableStream ? data.cancel() : data?.destroy?.()),
-    })
+    }).finally(unsubscribe)
     if (error !== undefined) throw error
     return response
   }
   defaults.adapter = limited
   return instance
+}
+
+/** A stream that has not ended while the response was taken over. */
+function isOpen({ responseType }: InternalAxiosRequestConfig, data: { once?: unknown; closed?: boolean } | undefined) {
+  return responseType === 'stream' && typeof data?.once === 'function' && data.closed !== true
 }
 
 /** A response, and the error that axios makes of it where its status is none of those that are wanted. */
@@ -95,10 +101,17 @@ function outcomeOf(error: AxiosError): Outcome {
   return { response: error.response, error }
 }
 
-/** The signal by which a caller gives up, or the token of earlier versions. */
-function signalOf({ signal, cancelToken }: InternalAxiosRequestConfig): AbortSignal | undefined {
-  if (signal instanceof AbortSignal) return signal
-  return (cancelToken as { toAbortSignal?(): AbortSignal } | undefined)?.toAbortSignal?.()
+/** A signal that the token of earlier versions keeps until it is taken back. */
+type OfToken = AbortSignal & { unsubscribe(): void }
+
+/** The signal by which a caller gives up, and a call that takes it back. */
+function signalOf({ signal, cancelToken }: InternalAxiosRequestConfig): {
+  signal?: AbortSignal | undefined
+  unsubscribe?: () => void
+} {
+  if (signal instanceof AbortSignal) return { signal }
+  const made = (cancelToken as { toAbortSignal?(): OfToken } | undefined)?.toAbortSignal?.()
+  return made === undefined ? {} : { signal: made, unsubscribe: () => made.unsubscribe() }
 }
 
 function urlOf(instance: AxiosLike, config: InternalAxiosRequestConfig): URL {

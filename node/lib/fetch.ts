@@ -70,13 +70,22 @@ function isReplayable(body: unknown): boolean {
 
 /** The same response, which calls `release` when its body has been read, or given up. */
 function ending(response: Response, release: () => void): Response {
-  if (response.body === null || !canBeMade(response)) {
+  // The `fetch` that sends may have read the body.
+  if (response.body === null || response.body.locked || !canBeMade(response)) {
     release()
     return response
   }
-  const { url, redirected, type } = response
-  const same = { url: { value: url }, redirected: { value: redirected }, type: { value: type } }
-  return Object.defineProperties(new Response(untilEnded(response.body, release), response), same)
+  return named(new Response(untilEnded(response.body, release), response), response)
+}
+
+/** A response with the URL of another one, which no program can give it; its clones too. */
+function named(made: Response, { url, redirected, type }: Response): Response {
+  return Object.defineProperties(made, {
+    url: { value: url },
+    redirected: { value: redirected },
+    type: { value: type },
+    clone: { value: () => named(Response.prototype.clone.call(made), made) },
+  })
 }
 
 /** True for a status and a reason that a program may give a response; a server may send others. */

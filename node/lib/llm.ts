@@ -223,6 +223,9 @@ export function limitTool<Arguments extends unknown[], Result>(
   tool: (...given: Arguments) => Result,
   denied?: (error: BlockedError) => Result,
 ): (...given: Arguments) => Promise<Awaited<Result>> {
+  if (typeof tool !== 'function' || isGenerator(tool)) {
+    throw wrongType('', 'tool', 'must be a function that returns a value or a promise', tool)
+  }
   return async (...given): Promise<Awaited<Result>> => {
     const began = elapsed()
     const info = await limiter.limitAll(checks(...given))
@@ -233,6 +236,9 @@ export function limitTool<Arguments extends unknown[], Result>(
     return await denied(error)
   }
 }
+
+/** True for a function that has done nothing yet when it returns. */
+const isGenerator = (tool: unknown): boolean => Object.prototype.toString.call(tool).endsWith('GeneratorFunction]')
 
 /** Does work; what its call took of limits of type concurrency is held meanwhile. */
 function heldDuring<T>(info: LimitInfo, began: number, work: () => Promise<T>): Promise<T> {

@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 
-import { outOfRange, wrongType } from './errors.js'
+import { knownOptions, outOfRange, wrongType } from './errors.js'
 import { LimitInfo } from './results/info.js'
 
 /** Settings of {@link deferBy}. */
@@ -34,8 +34,9 @@ export interface DeferOptions {
  * assert.ok(deferBy(info, { spreadMs: 1000 }) <= 46_000)
  * ```
  */
-export function deferBy(info: LimitInfo, { spreadMs = 0 }: DeferOptions = {}): number {
+export function deferBy(info: LimitInfo, options: DeferOptions = {}): number {
   if (!(info instanceof LimitInfo)) throw wrongType('', 'info', 'must be the answer of a limiter', info)
+  const { spreadMs = 0 } = knownOptions(options, ['spreadMs'], 'a delay')
   if (typeof spreadMs !== 'number') throw wrongType('', 'spreadMs', 'must be a number', spreadMs)
   if (!(spreadMs >= 0 && spreadMs < 3.2e12)) {
     throw outOfRange('', 'spreadMs', 'must be at least 0 milliseconds and at most 100 years', spreadMs)

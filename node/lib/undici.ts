@@ -6,7 +6,8 @@
  */
 
 import { DecoratorHandler, type Dispatcher } from 'undici'
-import { type Next, neverSent, Outgoing, type OutgoingOptions, type Turn } from './client/outgoing.js'
+import { neverSent, Outgoing, type OutgoingOptions, type Turn } from './client/outgoing.js'
+import { elapsed } from './time/timers.js'
 
 export type { OutgoingLimit, OutgoingOptions, OutgoingRequest } from './client/outgoing.js'
 export { BlockedError } from './limiter/blocked-error.js'
@@ -57,17 +58,29 @@ type Below = Required<
   >
 >
 
+/** A response that is not passed on, because the request is repeated. */
+interface Refused {
+  readonly retryInMs: number
+  /** The end of the calls that take over what it says. */
+  readonly observed: Promise<void>
+  /** The time until which its body may go on, so that the connection can be used again. */
+  readonly until: number
+}
+
+/** A body of a refused response may take so long at least. */
+const LEAST_MS = 1000
+
 /** A request, and its repetitions. */
 class Call implements Handler {
   /** The handler below, whose methods may be those of older versions. */
   readonly #below: Below
   #attempt = 0
   #turn: Turn | undefined
-  /** The response that is not passed on, because the request is repeated. */
-  #refused: Next | undefined
+  #refused: Refused | undefined
   #isSent = false
+  /** The connection of a refused response was ended here. */
+  #isCut = false
   readonly #url: URL
-  readonly #signal: AbortSignal | undefined
 
   constructor(
     readonly outgoing: Outgoing,
@@ -77,14 +90,33 @@ class Call implements Handler {
   ) {
     this.#below = new DecoratorHandler(handler) as unknown as Below
     this.#url = outgoing.urlOf(options.origin, options.path)
-    const { signal } = options as { signal?: unknown }
-    this.#signal = signal instanceof AbortSignal ? signal : undefined
   }
 
-  begin(): void {
+  /** Lets the handler below abort while the request waits, which has no connection yet; a signal of that. */
+  #waiting(): AbortSignal {
+    const waiting = new AbortController()
+    const { signal } = waiting
+    const controller = {
+      abort: (reason: Error) => waiting.abort(reason),
+      get aborted() {
+        return signal.aborted
+      },
+      get reason() {
+        return signal.reason
+      },
+      paused: false,
+      pause() {},
+      resume() {},
+    }
+    this.#below.onRequestStart(controller, {})
+    return signal
+  }
+
+  begin(signal = this.#waiting()): void {
     const { method } = this.options
     this.#isSent = false
-    this.outgoing.enter({ url: this.#url, method }, this.#signal).then(
+    this.#isCut = false
+    this.outgoing.enter({ url: this.#url, method }, signal).then(
       (turn) => {
         this.#turn = turn
         try {
@@ -120,16 +152,21 @@ class Call implements Handler {
       return
     }
     const next = this.outgoing.judge(turn, status, lines(headers), method, this.#attempt, isReplayable)
-    if (next.retryInMs !== undefined) {
-      this.#refused = next
-      return
-    }
-    void this.outgoing.observe(turn, next)
-    this.#below.onResponseStart(controller, status, headers, message)
+    // At once: all callers wait from here on, however long the body takes.
+    const observed = this.outgoing.observe(turn, next)
+    const { retryInMs } = next
+    if (retryInMs === undefined) this.#below.onResponseStart(controller, status, headers, message)
+    else this.#refused = { retryInMs, observed, until: elapsed() + Math.max(retryInMs, LEAST_MS) }
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
-    if (this.#refused === undefined) this.#below.onResponseData(controller, chunk)
+    const refused = this.#refused
+    if (refused === undefined) {
+      this.#below.onResponseData(controller, chunk)
+    } else if (elapsed() > refused.until) {
+      this.#isCut = true
+      controller.abort(new Error('a response that nobody sees did not end'))
+    }
   }
 
   onResponseEnd(controller: Controller, trailers: ResponseHeaders): void {
@@ -140,24 +177,33 @@ class Call implements Handler {
       this.#below.onResponseEnd(controller, trailers)
       return
     }
-    this.#refused = undefined
-    this.#again(refused).catch((error) => this.#below.onResponseError(controller, error))
+    this.#again(refused, controller)
   }
 
   onResponseError(controller: Controller | undefined, error: Error): void {
     const turn = this.#turn as Turn
+    // A body that nobody sees may fail, unless the caller gives up.
+    if (this.#refused !== undefined && (this.#isCut || controller?.aborted !== true)) {
+      this.#again(this.#refused, controller)
+      return
+    }
     const fail = (): void => this.#below.onResponseError(controller as never, error)
     const isSent = this.#isSent && !neverSent(error)
     void (isSent ? this.outgoing.release(turn) : this.outgoing.giveBack(turn)).finally(fail)
   }
 
-  async #again(next: Next): Promise<void> {
-    const turn = this.#turn as Turn
-    await this.outgoing.observe(turn, next)
-    await this.outgoing.release(turn)
+  #again(refused: Refused, controller: Controller | undefined): void {
+    this.#refused = undefined
+    this.#repeat(refused).catch((error) => this.#below.onResponseError(controller as never, error))
+  }
+
+  async #repeat({ retryInMs, observed }: Refused): Promise<void> {
+    await observed
+    await this.outgoing.release(this.#turn as Turn)
     this.#attempt++
-    await this.outgoing.pause(next.retryInMs as number, this.#signal)
-    this.begin()
+    const signal = this.#waiting()
+    await this.outgoing.pause(retryInMs, signal)
+    this.begin(signal)
   }
 }
 

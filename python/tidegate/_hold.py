@@ -92,9 +92,13 @@ class AsyncHeld(_Hold):
 
     async def release(self) -> LimitInfo:
         """Release the units now; the end of the block, or a second call, then does nothing."""
-        answer = self._release() if self._renewing is None else self._release_later()
+        answer = self._end()
         info: LimitInfo = answer if isinstance(answer, LimitInfo) else await answer
         return info
+
+    def _end(self) -> Any:
+        """Begin to release them; returns the answer, or what is to be awaited."""
+        return self._release() if self._renewing is None else self._release_later()
 
     def _release_later(self) -> Any:
         """Release them after the renewal that is under way: they would be others by then."""

@@ -57,7 +57,7 @@ def limit_tool(
         return denied(error)
 
     def decorate(tool: Tool) -> Tool:
-        if inspect.isasyncgenfunction(tool):
+        if inspect.isasyncgenfunction(tool) or inspect.isgeneratorfunction(tool):
             message = f"tool must return a value or be a coroutine function, got {tool!r}"
             raise LimitError(message, "", "tool", repr(tool))
         # Of an object that can be called, the method says it.
@@ -69,7 +69,8 @@ def limit_tool(
                 answer = limiter.limit_all(list(checks(*args, **kwargs)))
                 info = answer if isinstance(answer, LimitInfo) else await answer
                 if info.blocked:
-                    return deny(info)
+                    denial = deny(info)
+                    return await denial if inspect.isawaitable(denial) else denial
                 if info._lease is None:
                     return await tool(*args, **kwargs)
                 async with AsyncExitStack() as stack:

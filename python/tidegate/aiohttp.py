@@ -25,7 +25,7 @@ from aiohttp import (
 )
 
 from ._client.drive import run_async
-from ._client.ending import release_async
+from ._client.ending import begin_release, release_async
 from ._client.settings import OutgoingOptions, Settings
 from ._web.definitions import Written
 
@@ -42,8 +42,9 @@ __all__ = ["rate_limit"]
 def rate_limit(limits: Written | Sequence[Written], **options: Unpack[OutgoingOptions]) -> ClientMiddlewareType:
     """Return a middleware for ``aiohttp.ClientSession`` that waits for the turn of each request.
 
-    Each redirect is a request. A request whose turn does not come within ``max_wait`` seconds raises ``BlockedError``
-    and is not sent. The time of ``ClientTimeout(total=…)`` includes the wait.
+    Each redirect is a request, and so is what a middleware before it sends again, such as aiohttp's own for digest
+    authentication. A request whose turn does not come within ``max_wait`` seconds raises ``BlockedError`` and is not
+    sent. The time of ``ClientTimeout(total=…)`` includes the wait.
 
     >>> import aiohttp, asyncio
     >>> from tidegate import BlockedError
@@ -78,7 +79,7 @@ def _with(close: Any, ended: Any) -> Any:
 
 class _Call:
     def __init__(self, request: ClientRequest, handler: ClientHandlerType) -> None:
-        self.request, self.method, self.host = request, request.method, request.url.host or ""
+        self.request, self.method, self.host = request, request.method, request.url.raw_host or ""
         self._handler = handler
 
     def replayable(self) -> bool:
@@ -100,14 +101,18 @@ class _Call:
         loop = asyncio.get_running_loop()
 
         def ended() -> None:
-            # The loop calls this, and does not wait for it.
+            # The loop calls this, and does not wait for it. What is begun at once comes before the next request.
             if loop.is_closed():
                 return
-            task = loop.create_task(release_async(held))
-            _ending.add(task)
-            task.add_done_callback(_ending.discard)
+            left = begin_release(held) if loop.is_running() else release_async(held)
+            if left is not None:
+                task = loop.create_task(left)
+                _ending.add(task)
+                task.add_done_callback(_ending.discard)
 
-        response.content.on_eof(ended)
+        # A connection that is upgraded has no body. It goes on until its WebSocket is closed.
+        if response.status != 101:
+            response.content.on_eof(ended)
         for name in ("close", "release"):
             setattr(response, name, _with(getattr(response, name), ended))
 

@@ -109,7 +109,7 @@ class AsyncRateLimitTransport(httpx.AsyncBaseTransport):
 
 class _Call:
     def __init__(self, request: httpx.Request, handle: Any, close: str) -> None:
-        self.request, self.method, self.host = request, request.method, request.url.host
+        self.request, self.method, self.host = request, request.method, request.url.raw_host.decode("ascii")
         self._handle, self._close = handle, close
 
     def replayable(self) -> bool:

@@ -70,6 +70,9 @@ class RateLimitAdapter(BaseAdapter):
         """Sends a request when its turn has come."""
         call = _Call(request, lambda: self._adapter.send(request, *arguments, **options))
         response: requests.Response = run(self._settings, call)
+        # By this an authentication such as `HTTPDigestAuth` sends its own request.
+        if getattr(response, "connection", None) is self._adapter:
+            response.connection = self  # type: ignore[assignment]
         return response
 
     def close(self) -> None:

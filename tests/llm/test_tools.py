@@ -72,6 +72,17 @@ def test_a_denial_may_be_a_sentence() -> None:
     assert [search("ada", "s1"), search("ada", "s1")] == ["ada in s1", "retry in 60 s"]
 
 
+def test_a_denial_of_a_coroutine_may_be_one_too() -> None:
+    async def denied(error: BlockedError) -> str:
+        return f"retry in {error.info.reset_sec} s"
+
+    @limit_tool(Limiter(), callers, denied=denied)
+    async def search(user: str, session: str) -> str:
+        return f"{user} in {session}"
+
+    assert [asyncio.run(search("ada", "s1")) for _ in range(2)] == ["ada in s1", "retry in 60 s"]
+
+
 def test_units_are_held_while_a_tool_runs() -> None:
     limiter, slots = Limiter(), Concurrency("slots", max=1, lease=60_000)
 
@@ -98,8 +109,12 @@ def test_a_generator_is_refused() -> None:
     async def events(user: str, session: str) -> Any:
         yield user, session
 
-    with pytest.raises(LimitError, match="tool must return a value"):
-        limit_tool(Limiter(), callers)(events)
+    def lines(user: str, session: str) -> Any:
+        yield user, session
+
+    for tool in (events, lines):
+        with pytest.raises(LimitError, match="tool must return a value"):
+            limit_tool(Limiter(), callers)(tool)
 
 
 def test_a_tool_of_an_mcp_server_tells_its_agent_when_to_retry(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,6 +162,7 @@ test('options that are refused', () => {
   for (const [options, problem] of [
     [{ retries: -1 }, 'retries must be a whole number from 0 to 100, got -1'],
     [{ retries: '2' }, 'retries must be a number, got "2"'],
+    [{ retryMethods: [] }, 'retryMethods must hold at least one method, got an array'],
     [{ retryMethods: [''] }, 'retryMethods must hold methods, got ""'],
     [{ backoffMs: NaN }, 'backoffMs must be at least 0 milliseconds, and at most 100 years, got NaN'],
     [{ maxWaitMs: Infinity }, 'maxWaitMs must be at least 0 milliseconds, and at most 100 years, got Infinity'],

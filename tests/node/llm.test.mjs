@@ -126,6 +126,15 @@ test('a tool is limited per user and session, in one decision', async () => {
   assert.equal(await polite('eve', 's3'), 'retry in 60 s')
 })
 
+test('a tool that is a generator, or no function, is refused', () => {
+  for (const tool of [function* () {}, async function* () {}, undefined, 'search']) {
+    assert.throws(
+      () => limitTool(new Limiter(), () => [], tool),
+      (error) => error instanceof LimitError && error.field === 'tool',
+    )
+  }
+})
+
 test('units are held while a tool runs, also one that fails', async () => {
   const limiter = new Limiter()
   const slots = concurrency({ key: 'slots', max: 1, lease: 60_000 })

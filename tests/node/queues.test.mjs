@@ -31,6 +31,9 @@ test('bad arguments name themselves', () => {
   }
   const message = 'spreadMs must be at least 0 milliseconds and at most 100 years, got inf'
   assert.throws(() => deferBy(info, { spreadMs: Infinity }), { message })
+  const unknown = 'spread is not an option of a delay (did you mean spreadMs?), got 5'
+  assert.throws(() => deferBy(info, { spread: 5 }), { name: 'LimitError', message: unknown })
+  assert.throws(() => deferBy(info, null), { name: 'LimitError', field: 'options' })
   for (const given of [undefined, null, {}, 5]) {
     assert.throws(
       () => deferBy(given),

@@ -27,6 +27,7 @@ DOCUMENT = Limits.from_dict({"api": "5/second"})
         ({"retries": -1}, "retries must be a whole number from 0 to 100, got -1"),
         ({"retries": 1.5}, "retries must be a whole number from 0 to 100, got 1.5"),
         ({"retries": "2"}, 'retries must be a number, got "2"'),
+        ({"retry_methods": []}, "retry_methods must hold at least one method, got an empty list"),
         ({"retry_methods": [""]}, 'retry_methods must hold methods, got ""'),
         ({"retry_methods": ["a\0"]}, "retry_methods must hold methods"),
         ({"retry_methods": 5}, "retry_methods must be a list of methods, got 5"),

@@ -8,7 +8,7 @@ use super::window::Window;
 use crate::error::LimitError;
 use crate::time::EXACT;
 
-/// Most models and purposes times numbers that one estimator keeps: 16 bytes each.
+/// Most models and purposes times numbers that one estimator keeps: 16 bytes each, and as much again where room is left.
 const MOST_NUMBERS: u64 = 10_000_000;
 
 /// Estimates the output tokens of a call to a language model: a percentile of the latest calls to the same model for

@@ -73,6 +73,7 @@ const STOP = Checked.of(native.stopLimit())
 /** The settings of one client. */
 export class Outgoing {
   readonly #limiter: Limiter
+  /** Each once, as in the engine. */
   readonly #limits: readonly (Limit | Definition)[]
   /** Raised by one response to stop all callers. */
   readonly #stopping: readonly (Limit | Definition)[]
@@ -91,7 +92,7 @@ export class Outgoing {
       throw wrongType('', 'key', 'must be a function of a request', key)
     if (typeof name !== 'string') throw wrongType('', 'name', 'must be a string', name)
     this.#limiter = limiterOption(options.limiter)
-    this.#limits = limitsOf(name, options.limits)
+    const limits = limitsOf(name, options.limits)
     this.#key = key as Of<string> | undefined
     this.#cost = cost as number | Of<number>
     this.#maxWaitMs = maxWaitMs as number | undefined
@@ -100,13 +101,14 @@ export class Outgoing {
     for (const name of ENGINE) {
       const value = options[name]
       if (value === undefined) continue
-      for (const one of name === 'retryMethods' && Array.isArray(value) ? value : [value]) {
+      for (const one of name === 'retryMethods' && Array.isArray(value) && value.length > 0 ? value : [value]) {
         names.push(name)
         values.push(one)
       }
     }
-    const handles = this.#limits.map((limit) => compiled(limit).handle)
+    const handles = limits.map((limit) => compiled(limit).handle)
     this.#engine = answered(native.makeOutgoing(handles, names, values))
+    this.#limits = limits.filter(({ key }, at) => limits.findIndex((other) => other.key === key) === at)
     this.#stopping = [STOP, ...this.#engine.observed().map((index) => this.#limits[index] as Limit)]
   }
 
@@ -125,7 +127,7 @@ export class Outgoing {
    * asked for anew.
    */
   async enter(request: OutgoingRequest, signal?: AbortSignal | null): Promise<Turn> {
-    const actor = this.#key === undefined ? request.url.hostname : this.#key(request)
+    const actor = this.#key === undefined ? hostOf(request.url) : this.#key(request)
     const cost = typeof this.#cost === 'function' ? this.#cost(request) : this.#cost
     const stopped = signal === null || signal === undefined ? {} : { signal }
     let left = this.#maxWaitMs
@@ -208,6 +210,11 @@ export class Outgoing {
   }
 }
 
+/** The host as Python's clients say it: an IPv6 address without brackets. */
+function hostOf({ hostname }: URL): string {
+  return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
+}
+
 const NO_ORIGIN = 'must be given: a pool of connections does not say its host'
 
 /** A failure takes no response away; that of a store is reported by its limiter's events. */
@@ -256,13 +263,23 @@ export async function exchanged<Response>(outgoing: Outgoing, call: Exchange<Res
       await (neverSent(error) ? outgoing.giveBack(turn) : outgoing.release(turn))
       throw error
     }
-    const headers = call.headers(response)
-    const next = outgoing.judge(turn, call.status(response), headers, request.method, attempt, replayable)
-    await outgoing.observe(turn, next)
-    if (next.retryInMs === undefined) {
-      return turn.held === undefined ? response : call.ending(response, () => void outgoing.release(turn))
+    let next: Next
+    try {
+      const headers = call.headers(response)
+      next = outgoing.judge(turn, call.status(response), headers, request.method, attempt, replayable)
+      await outgoing.observe(turn, next)
+      if (next.retryInMs === undefined) {
+        return turn.held === undefined ? response : call.ending(response, () => void outgoing.release(turn))
+      }
+    } catch (error) {
+      await outgoing.release(turn)
+      throw error
     }
-    await call.discard(response)
+    try {
+      await call.discard(response)
+    } catch {
+      // A body that nobody sees may have failed.
+    }
     await outgoing.release(turn)
     await outgoing.pause(next.retryInMs, signal)
   }

@@ -1,7 +1,12 @@
-/** A body that reads another one, and calls when that has ended, has failed, or is given up. */
+/** Bodies that nobody refers to any more: nobody will read them to their end, nor give them up. */
+const forgotten = new FinalizationRegistry<() => void>((giveUp) => giveUp())
+
+/** A body that reads another one, and calls when that has ended, has failed, or is given up or forgotten; perhaps more than once, and it must not know of the body. */
 export function untilEnded(body: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
   const reader = body.getReader()
-  return new ReadableStream(
+  // It may also fail while nobody reads, as when a caller aborts.
+  reader.closed.then(end, end)
+  const watched = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
@@ -21,4 +26,9 @@ export function untilEnded(body: ReadableStream<Uint8Array>, end: () => void): R
     },
     { highWaterMark: 0 },
   )
+  forgotten.register(watched, () => {
+    end()
+    reader.cancel().catch(() => {})
+  })
+  return watched
 }

@@ -28,7 +28,7 @@ export function withHeaders(response: Response, headers: Headers): Response {
   }
 }
 
-/** Ends of bodies that nobody reads to their end, nor gives up; none of them may know of its body. */
+/** Ends of answers that nobody applies, nor releases. */
 export const forgotten = new FinalizationRegistry<() => void>((end) => end())
 
 /** The same response, which calls when its body has ended, or is given up; at once where there is none to send. */
@@ -38,7 +38,5 @@ export function ending(response: Response, method: string, end: () => void): Res
     end()
     return response
   }
-  const watched = untilEnded(body, end)
-  forgotten.register(watched, end)
-  return new Response(watched, response)
+  return new Response(untilEnded(body, end), response)
 }

@@ -4,6 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use tidegate::http::{self, Next, OUTGOING_OPTIONS, Reply};
+use tidegate::limits::Value;
 
 use super::limit;
 use crate::args::Arg;
@@ -33,8 +34,12 @@ impl Outgoing {
                 return Err(PyTypeError::new_err(format!("got an unexpected keyword argument '{name}'")));
             };
             if option == "retryMethods" && !given.is_none() {
+                let before = fields.len();
                 for item in given.try_iter()? {
                     fields.push((option.to_owned(), value::read(&item?)?));
+                }
+                if fields.len() == before {
+                    fields.push((option.to_owned(), Value::Other("an empty list".to_owned())));
                 }
             } else {
                 fields.push((option.to_owned(), value::read(&given)?));

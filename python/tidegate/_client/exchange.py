@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
 import time
@@ -77,9 +78,13 @@ def exchange(settings: Settings, call: Call, clock: Clock) -> Steps:
                 if held is not None:
                     yield partial(_on_end, call, response, held)
                 return response
-            yield partial(_discard, call, response)
+            yield from _discard(call, response)
         except BaseException:
-            yield from _quietly(partial(_release, held))
+            try:
+                # Else its connection is never used again.
+                yield from _discard(call, response)
+            finally:
+                yield from _quietly(partial(_release, held))
             raise
         yield from _quietly(partial(_release, held))
         yield retry_in
@@ -160,8 +165,10 @@ def _release(held: Held | AsyncHeld | None, _limiter: Any) -> Any:
     return None if held is None else held.release()
 
 
-def _discard(call: Call, response: Any, _limiter: Any) -> Any:
-    return call.discard(response)
+def _discard(call: Call, response: Any) -> Steps:
+    """Closes a response that nobody sees, whose body may have failed."""
+    with contextlib.suppress(Exception):
+        yield lambda _: call.discard(response)
 
 
 def _quietly(step: Callable[[Any], Any]) -> Steps:

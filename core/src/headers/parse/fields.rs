@@ -7,7 +7,8 @@ use crate::time::Micros;
 /// The bytes of values that are read; a response's own headers are far shorter.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// The content of each field by itself; of a field that stands twice, the first line that can be read.
+/// The content of each field by itself; of a field that stands twice, the first line that can be read. A client may have
+/// joined its lines.
 #[derive(Default)]
 pub(super) struct Fields<'a> {
     /// Lines of `RateLimit-Policy`.
@@ -45,23 +46,27 @@ impl<'a> Fields<'a> {
                 }
                 Field::Remaining => fields.remaining = fields.remaining.or_else(|| first_of(value)),
                 Field::Reset => resets.push(value),
-                Field::ResetAfter => fields.reset_ms = fields.reset_ms.or_else(|| decimal_millis(value)),
-                Field::Clear => fields.full_reset_ms = fields.full_reset_ms.or_else(|| decimal_millis(value)),
+                Field::ResetAfter => fields.reset_ms = fields.reset_ms.or_else(|| decimal_millis(first_line(value))),
+                Field::Clear => {
+                    fields.full_reset_ms = fields.full_reset_ms.or_else(|| decimal_millis(first_line(value)));
+                }
                 Field::RetryAfter => retries.push(value),
-                Field::RetryAfterMs => fields.retry_after_ms = fields.retry_after_ms.or_else(|| whole(value)),
+                Field::RetryAfterMs => {
+                    fields.retry_after_ms = fields.retry_after_ms.or_else(|| whole(first_line(value)));
+                }
                 Field::Date => now = date::seconds(value).map(|seconds| seconds * 1000).or(now),
             }
         }
         let until = |instant: u64| now.map(|now| instant.saturating_sub(now));
         for reset in resets {
-            fields.reset_ms = fields.reset_ms.or_else(|| match whole(reset) {
+            fields.reset_ms = fields.reset_ms.or_else(|| match whole(first_line(reset)) {
                 Some(millis @ 1_000_000_000_000..) => until(millis),
                 Some(seconds @ 1_000_000_000..) => until(seconds * 1000),
-                _ => decimal_millis(reset).or_else(|| until(date::seconds(reset)? * 1000)),
+                _ => decimal_millis(first_line(reset)).or_else(|| until(date::seconds(reset)? * 1000)),
             });
         }
         for retry in retries {
-            let millis = || decimal_millis(retry).or_else(|| until(date::seconds(retry)? * 1000));
+            let millis = || decimal_millis(first_line(retry)).or_else(|| until(date::seconds(retry)? * 1000));
             fields.retry_after_ms = fields.retry_after_ms.or_else(millis);
         }
         fields
@@ -108,6 +113,11 @@ impl Field {
 /// The first number of a field that may be a list.
 fn first_of(value: &str) -> Option<u64> {
     members(value).first()?.head.number()
+}
+
+/// The first of lines that are joined by commas. A date has a comma of its own, behind what is no number.
+fn first_line(value: &str) -> &str {
+    value.split(',').next().unwrap_or_default().trim_end()
 }
 
 /// Seconds with any number of decimals in milliseconds, rounded up.

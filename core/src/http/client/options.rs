@@ -1,5 +1,7 @@
 //! The settings of outgoing calls by their names, as the bindings pass them.
 
+use std::collections::HashSet;
+
 use super::{IDEMPOTENT, Outgoing};
 use crate::error::LimitError;
 use crate::limit::{Limit, Value};
@@ -58,6 +60,8 @@ impl Outgoing {
                 return Err(LimitError::range(limit.key(), "limits", "must not define one key in two ways", given));
             }
         }
+        let mut keys = HashSet::new();
+        made.limits.retain(|limit| keys.insert(limit.key().to_owned()));
         for (name, value) in fields {
             if !OUTGOING_OPTIONS.contains(&plain(&name)) {
                 let problem = format!("is not an option here{}", hint(&name, OUTGOING_OPTIONS));
@@ -86,6 +90,10 @@ impl Outgoing {
             "retryMethods" => match value {
                 Value::Text(method) if is_token(method) => self.methods.push(method.to_ascii_uppercase()),
                 Value::Text(_) => return Err(LimitError::range("", name, "must hold methods", value)),
+                // A list without any is no wish for those that are repeated by default.
+                Value::Other(_) => {
+                    return Err(LimitError::wrong_type("", name, "must hold at least one method", value));
+                }
                 other => return Err(LimitError::wrong_type("", name, "must hold methods", other)),
             },
             "backoff" => self.backoff_ms = time(name, value)?,
@@ -145,7 +153,7 @@ mod tests {
     fn one_key_has_one_definition() {
         let api = |size| Limit::bucket("api", size).build().expect("a limit");
         let made = |limits: [Limit; 2]| Outgoing::from_fields(limits, []).map_err(|error| error.to_string());
-        assert!(made([api(10), api(10)]).is_ok());
+        assert_eq!(made([api(10), api(10)]).map(|made| made.limits.len()), Ok(1));
         assert_eq!(
             made([api(10), api(20)]).expect_err("two definitions"),
             r#"limit "api": limits must not define one key in two ways, got bucket"#
