@@ -65,6 +65,7 @@ macro_rules! conforms {
             a_receipt_gives_back_what_observed_checks_charged
             an_overflow_charges_no_observed_check
             an_observed_check_that_overflows_is_denied_alone
+            a_limit_that_is_listed_twice_is_observed_once
         } $($rest)*);
     };
     ($subject:expr, faults $($rest:tt)*) => {

@@ -219,3 +219,11 @@ pub(crate) fn an_observed_check_that_overflows_is_denied_alone(subject: &impl Su
     assert_eq!((info.blocked, blocked), (false, vec![true, false, false]));
     assert_eq!((left(&limiter, &beside, "ada"), left(&limiter, &other, "ada")), (9, 9));
 }
+
+pub(crate) fn a_limit_that_is_listed_twice_is_observed_once(subject: &impl Subject) {
+    let (limiter, limit) = (subject.limiter(), hourly("upstream", 10));
+    let checks = [Check::new(&limit, "ada"), Check::new(&limit, "ada")];
+    let call = Call::Observe { remaining: Some(2), retry_after: None };
+    assert_eq!(limiter.decide_sync(&checks, call).expect("an answer").remaining, 2);
+    assert_eq!(left(&limiter, &limit, "ada"), 2);
+}
