@@ -169,7 +169,8 @@ impl Charge {
             if !check.holds() {
                 continue;
             }
-            let cost = check.cost;
+            // What was granted of it, as a renewal that is possible asks for.
+            let cost = if check.at_least > 0 && !self.denied { self.granted } else { check.cost };
             self.settle_one(open, index, &mut check, 0);
             if what == OfHeld::Renew && check.cost == 0 && !check.observed {
                 (check.cost, check.charged_at) = (cost, Some(NEVER));
