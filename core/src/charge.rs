@@ -149,15 +149,26 @@ impl Charge {
 
     fn settle_one(&self, open: bool, index: usize, check: &mut Check<'_>, spent: u64) {
         check.charged_at = self.each.get(index).copied();
-        if check.at_least > 0 {
-            (check.cost, check.at_least) = (self.granted, 0);
-        }
-        let observed = self.observed.iter().find(|(known, _)| *known == index);
-        let denied = observed.map_or(self.denied, |(_, denied)| *denied);
+        let denied = self.is_denied(index);
+        (check.cost, check.at_least) = (self.units(denied, check), 0);
         // Whether a denied attempt was charged beside a block, an answer does not say: then nothing is given back.
         let counts_denied = check.limit.counts_blocked() && !check.limit.blocks();
         let charged = open && (!denied || counts_denied);
         (check.cost, check.spent) = if charged { (check.cost, spent) } else { (0, 0) };
+    }
+
+    fn is_denied(&self, index: usize) -> bool {
+        let observed = self.observed.iter().find(|(known, _)| *known == index);
+        observed.map_or(self.denied, |(_, denied)| *denied)
+    }
+
+    /// The units that this check of the call asked for in the end: where it left them open, a denial is one of the least.
+    fn units(&self, denied: bool, check: &Check<'_>) -> u64 {
+        match check.at_least {
+            0 => check.cost,
+            least if denied => least,
+            _ => self.granted,
+        }
     }
 
     /// The call that releases the units which the call held, or renews them, and the number of its checks: those alone
@@ -169,7 +180,7 @@ impl Charge {
             if !check.holds() {
                 continue;
             }
-            let cost = check.cost;
+            let cost = self.units(self.is_denied(index), &check);
             self.settle_one(open, index, &mut check, 0);
             if what == OfHeld::Renew && check.cost == 0 && !check.observed {
                 (check.cost, check.charged_at) = (cost, Some(NEVER));

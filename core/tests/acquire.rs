@@ -52,6 +52,23 @@ fn too_long_a_wait_is_refused_at_once_and_charges_nothing() {
 }
 
 #[test]
+fn too_long_a_wait_is_charged_where_denied_attempts_are() {
+    let hour = Duration::from_hours(1);
+    let limit = Limit::decay("score", 1, 2.0, hour).count_blocked(true).build().expect("a limit");
+    let wider = Limit::decay("score", 9, 2.0, hour).build().expect("a limit");
+    for now in [None, Some(0)] {
+        let limiter = limiter();
+        let ask = |limit, wait| {
+            let acquire = limiter.start_acquire(&[Check::new(limit, "ada")], wait);
+            if let Some(now) = now { acquire.at(now) } else { acquire }.finish_sync().expect("an answer")
+        };
+        assert!(ask(&limit, Duration::ZERO).allowed());
+        assert!(ask(&limit, Duration::from_millis(50)).blocked);
+        assert_eq!(ask(&wider, Duration::ZERO).remaining, 6, "{now:?}");
+    }
+}
+
+#[test]
 fn what_cannot_reserve_waits_until_there_is_room() {
     let (limiter, limit) = (limiter(), log(2, Duration::from_millis(60)));
     limiter.limit_sync(&limit, "ada").expect("an answer");

@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tidegate::hold::{Costs, HoldError};
-use tidegate::{Check, Limit, Limiter, Memory};
+use tidegate::{Call, Check, Limit, Limiter, Memory};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const LONG: Duration = Duration::from_secs(60);
@@ -106,6 +106,20 @@ async fn actual_costs_are_settled_at_the_end_of_the_hold() {
     assert_eq!(error.to_string(), r#"limit "exports": costs must name checks of the hold, got row"#);
     held.release().await.expect("released");
     assert_eq!((free(&limiter, &limit), free(&limiter, &rows)), (1, 50), "what was not settled stays");
+}
+
+#[test]
+fn a_part_that_was_granted_and_is_lost_says_when_that_part_fits() {
+    let (limiter, limit) =
+        (Limiter::new(Memory::new()), Limit::concurrency("exports", 2, LONG).build().expect("a limit"));
+    let checks = [Check::new(&limit, "ada").cost(5).at_least(1)];
+    let info = limiter.decide_sync_at(&checks, Call::Limit, 0).expect("an answer");
+    assert_eq!(info.granted, 2);
+    let receipt = limiter.receipt(&checks, Call::Limit, &info);
+    receipt.release_sync_at(0).expect("released");
+    limiter.decide_sync_at(&[Check::new(&limit, "ada")], Call::Limit, 0).expect("an answer");
+    let (lost, _) = receipt.renew_sync_at(0).expect("an answer");
+    assert_eq!((lost.blocked, u128::from(lost.reset_ms)), (true, LONG.as_millis()));
 }
 
 #[test]

@@ -91,6 +91,24 @@ fn an_observed_check_that_cannot_be_decided_is_nobody_elses_trouble() {
     assert!(!info.blocked && info.checks()[0].blocked, "{info:?}");
 }
 
+#[test]
+fn units_in_several_slots_are_all_renewed_or_none() {
+    let cluster = Cluster::start(0);
+    let limit = Limit::concurrency("exports", 5, HOUR).block_for(HOUR).build().expect("a limit");
+    let checks = ACTORS.map(|actor| Check::new(&limit, actor));
+    for store in [&Limiter::new(Memory::new()), &over(&cluster)] {
+        let info = store.decide_sync_at(&checks, Call::Limit, START).expect("an answer");
+        let receipt = store.receipt(&checks, Call::Limit, &info);
+        let (info, receipt) = receipt.renew_sync_at(START + 1_000_000).expect("an answer");
+        assert!(info.allowed() && info.checks().iter().all(|info| info.full_reset_ms == 3_600_000), "{info:?}");
+        store.decide_sync(&checks[..1], Call::Reset).expect("an answer");
+        let (info, _) = receipt.renew_sync_at(START + 2_000_000).expect("an answer");
+        let full: Vec<_> = info.checks().iter().map(|info| (info.blocked, info.full_reset_ms)).collect();
+        assert_eq!(full, [(true, 0), (false, 3_599_000), (false, 3_599_000), (false, 3_599_000)]);
+        assert_eq!(receipt.release_sync_at(START + 2_000_000).expect("an answer").remaining, 5);
+    }
+}
+
 /// As much as all have room for, in every slot the same.
 #[test]
 fn slots_take_as_much_as_there_is_room_for() {

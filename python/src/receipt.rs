@@ -32,7 +32,8 @@ impl Receipt {
         Self { owner, checks, open: AtomicBool::new(call.charges()), whole: None }
     }
 
-    /// The receipt of a wait; one that was denied was not charged.
+    /// The receipt of a wait; one that was denied gives nothing back, because its answer does not say whether it was
+    /// charged.
     pub(crate) fn of_wait(owner: Owner, checks: Checks, info: &tidegate::LimitInfo) -> Self {
         Self::new(owner, if info.blocked { Call::Peek } else { Call::Limit }, checks)
     }

@@ -24,7 +24,7 @@ pub(crate) struct Request {
 /// The meaning of a reply.
 pub(crate) enum Purpose {
     Answer,
-    /// The reply to a wait: one that is denied was not charged.
+    /// The reply to a wait: one that is denied gives nothing back.
     Wait,
     Explanation,
     Settlement(Box<Settlement>),

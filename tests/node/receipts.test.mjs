@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { bucket, concurrency, LimitError, Limiter, slidingLog, tokenBucket } from 'tidegate'
+import { bucket, concurrency, LimitError, Limiter, slidingLog, slidingWindow, tokenBucket } from 'tidegate'
 import { RedisServer } from './server.mjs'
 
 const size10 = bucket({ key: 'ten', size: 10 })
@@ -124,6 +124,26 @@ test('a charge that is refused leaves the receipt as it was', () => {
   assert.throws(() => limiter.settleSync(info, 2 ** 53 - 1, { now: 0 }), LimitError)
   assert.equal(used(limiter, size10), 4)
   assert.equal(limiter.refundSync(info, { now: 0 }).remaining, 10)
+})
+
+test('a denied part that was charged is given back, and no more', async () => {
+  const limiter = new Limiter()
+  const window = (max) => slidingWindow({ key: 'codes', max, period: 60_000, resolution: 60_000, countBlocked: true })
+  const [codes, wider] = [window(5), window(100)]
+  limiter.limitSync(codes, 'ada', { cost: 5, now: 0 })
+  for (const [spent, remaining] of [
+    [0, 95],
+    [1, 94],
+    [4, 90],
+  ]) {
+    const denied = await limiter.limit(codes, 'ada', { cost: 20, atLeast: 2, now: 0 })
+    assert.deepEqual([denied.blocked, denied.granted], [true, 0])
+    limiter.settleSync(denied, spent, { now: 0 })
+    assert.equal(limiter.peekSync(wider, 'ada', { now: 0 }).remaining, remaining)
+  }
+  const denied = limiter.limitSync([codes], 'ada', { cost: 20, atLeast: 2, now: 0 })
+  limiter.refundSync(denied, { now: 0 })
+  assert.equal(limiter.peekSync(wider, 'ada', { now: 0 }).remaining, 90)
 })
 
 test('a call that took what there was gives back what it got', async () => {

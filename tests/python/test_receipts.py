@@ -13,7 +13,7 @@ import pytest
 
 from calls import AnyLimiter, done
 from server import RedisServer
-from tidegate import AsyncLimiter, Bucket, Limiter, LimitError, LimitInfo, SlidingLog, TokenBucket
+from tidegate import AsyncLimiter, Bucket, Limiter, LimitError, LimitInfo, SlidingLog, SlidingWindow, TokenBucket
 
 NOW = 1_700_000_000_000
 LOGIN = Bucket("login", size=10)
@@ -60,6 +60,17 @@ def test_a_call_that_took_what_there_was_gives_back_what_it_got(limiter: AnyLimi
     assert done(limiter.refund(denied, now=NOW)).remaining == 180
     assert done(limiter.limit(bucket, "ada", 7, now=NOW)).granted == 7
     assert done(limiter.refund(bucket, "ada", 7, now=NOW)).granted == 0
+
+
+def test_a_denied_part_that_was_charged_is_given_back_and_no_more(limiter: AnyLimiter) -> None:
+    codes = SlidingWindow("codes", max=5, period=60_000, resolution=60_000, count_blocked=True)
+    wider = SlidingWindow("codes", max=100, period=60_000, resolution=60_000)
+    done(limiter.limit(codes, "ada", 5, now=NOW))
+    for spent, remaining in ((0, 95), (1, 94), (4, 90)):
+        denied = done(limiter.limit(codes, "ada", 20, now=NOW, at_least=2))
+        assert (denied.blocked, denied.granted) == (True, 0)
+        done(limiter.settle(denied, spent, now=NOW))
+        assert done(limiter.peek(wider, "ada", now=NOW)).remaining == remaining
 
 
 def test_what_is_not_limited_gets_no_more_than_the_others(limiter: AnyLimiter, fleet: RedisServer) -> None:

@@ -27,7 +27,7 @@ pub(super) struct Summed<'a> {
 
 /// Refuses no check, more checks than a decision takes, an actor that is too long, and two definitions or two factors for
 /// one entry. Where a limit is asked for twice, for one actor and to be enforced, it sums up the checks.
-pub(super) fn agree<'a>(checks: &[Check<'a>]) -> Result<Option<Summed<'a>>, LimitError> {
+pub(super) fn agree<'a>(checks: &[Check<'a>], verb: Verb) -> Result<Option<Summed<'a>>, LimitError> {
     // No limit at all is nearly always one that was left out, so it does not mean "no limit".
     let [first, rest @ ..] = checks else {
         return Err(LimitError::range("", "limits", "must not be empty", "none"));
@@ -59,11 +59,11 @@ pub(super) fn agree<'a>(checks: &[Check<'a>]) -> Result<Option<Summed<'a>>, Limi
             *is_enforced |= !check.observed;
         }
     }
-    Ok(repeats.then(|| sum(checks)))
+    Ok(repeats.then(|| sum(checks, verb)))
 }
 
 #[cold]
-fn sum<'a>(checks: &[Check<'a>]) -> Summed<'a> {
+fn sum<'a>(checks: &[Check<'a>], verb: Verb) -> Summed<'a> {
     let mut known: HashMap<(&str, &str), usize, RandomState> = HashMap::default();
     let mut summed = Summed { checks: Vec::new(), places: Vec::with_capacity(checks.len()) };
     for check in checks {
@@ -71,6 +71,8 @@ fn sum<'a>(checks: &[Check<'a>]) -> Summed<'a> {
         let place = if check.observed { next } else { *known.entry((check.limit.key(), check.actor)).or_insert(next) };
         summed.places.push(place);
         match summed.checks.get_mut(place) {
+            // What is left upstream is left once.
+            Some(_) if matches!(verb, Verb::Observe { .. }) => {}
             Some(same) => {
                 same.cost = same.cost.saturating_add(check.cost);
                 same.spent = same.spent.saturating_add(check.spent);

@@ -51,7 +51,7 @@ pub(super) fn decide(
     call: Call,
     now: Option<Micros>,
 ) -> Result<LimitInfo, Error> {
-    let summed = checks::agree(checks)?;
+    let summed = checks::agree(checks, call.into())?;
     checks::at_least(checks, call.into(), summed.is_some())?;
     if let Some(summed) = summed {
         return decide_summed(store, checks, &summed, call, now);
@@ -143,7 +143,7 @@ fn decide_summed(
 
 /// Removes every entry that these checks can have, all at once.
 pub(super) fn reset(store: &dyn Entries, checks: &[Check<'_>], now: Option<Micros>) -> Result<LimitInfo, Error> {
-    checks::agree(checks)?;
+    checks::agree(checks, Verb::Reset)?;
     let instant = store.now(now);
     let mut infos = Vec::with_capacity(checks.len());
     let mut entries: InlineVec<Fingerprint> = InlineVec::new();

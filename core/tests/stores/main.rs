@@ -65,6 +65,8 @@ macro_rules! conforms {
             a_receipt_gives_back_what_observed_checks_charged
             an_overflow_charges_no_observed_check
             an_observed_check_that_overflows_is_denied_alone
+            a_limit_that_is_listed_twice_is_observed_once
+            a_denied_part_that_was_charged_is_given_back_and_no_more
         } $($rest)*);
     };
     ($subject:expr, faults $($rest:tt)*) => {

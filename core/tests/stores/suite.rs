@@ -219,3 +219,28 @@ pub(crate) fn an_observed_check_that_overflows_is_denied_alone(subject: &impl Su
     assert_eq!((info.blocked, blocked), (false, vec![true, false, false]));
     assert_eq!((left(&limiter, &beside, "ada"), left(&limiter, &other, "ada")), (9, 9));
 }
+
+pub(crate) fn a_limit_that_is_listed_twice_is_observed_once(subject: &impl Subject) {
+    let (limiter, limit) = (subject.limiter(), hourly("upstream", 10));
+    let checks = [Check::new(&limit, "ada"), Check::new(&limit, "ada")];
+    let call = Call::Observe { remaining: Some(2), retry_after: None };
+    assert_eq!(limiter.decide_sync(&checks, call).expect("an answer").remaining, 2);
+    assert_eq!(left(&limiter, &limit, "ada"), 2);
+}
+
+pub(crate) fn a_denied_part_that_was_charged_is_given_back_and_no_more(subject: &impl Subject) {
+    let (limiter, day) = (subject.limiter(), Duration::from_hours(24));
+    let window = |max| Limit::sliding_window("codes", max, day, day).count_blocked(true).build().expect("a window");
+    let (limit, wider) = (window(5), window(100));
+    if !subject.keeps(&limit) {
+        return;
+    }
+    limiter.decide_sync(&[Check::new(&limit, "ada").cost(5)], Call::Limit).expect("an answer");
+    for (spent, remaining) in [(0, 95), (1, 94), (4, 90)] {
+        let checks = [Check::new(&limit, "ada").cost(20).at_least(2)];
+        let denied = limiter.decide_sync(&checks, Call::Limit).expect("an answer");
+        assert!(denied.blocked && denied.granted == 0);
+        limiter.receipt(&checks, Call::Limit, &denied).settle_sync(&[spent]).expect("an answer");
+        assert_eq!(left(&limiter, &wider, "ada"), remaining, "{spent}");
+    }
+}

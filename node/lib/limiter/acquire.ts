@@ -27,7 +27,7 @@ export async function acquiredLater(store: Store, parts: readonly Part[], option
   // Who came next may fit now.
   wakeRung()
   const info = infoFrom(buffer, store, parts, true)
-  // A call that waited in vain was not charged, even where the limit charges denied calls.
+  // A call that waited in vain gives nothing back: whether it was charged, its answer does not say.
   if (info.blocked) LimitInfo.open(info, false)
   return info
 }

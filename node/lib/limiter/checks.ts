@@ -202,11 +202,9 @@ export function settleSeveral(
 ): Answer {
   const flags = (blocked ? 1 : 0) + (degraded ? 2 : 0) + (open ? 4 : 0)
   if (call === Call.Refund && spent === 0 && parts.length === 1 && !store.shared && !parts[0]?.observed) {
-    return undoOne(store, parts, chargedAt, granted, flags, when)
+    return undoOne(store, parts, chargedAt, blocked, granted, flags, when)
   }
-  // What was denied was granted nothing, and is asked for as it was.
-  const isAsAsked = ({ atLeast }: Part): boolean => blocked || atLeast === undefined
-  const charged = parts.map((part) => (isAsAsked(part) ? part : { ...part, cost: granted }))
+  const charged = parts.map((part) => ({ ...part, cost: unitsOf(part, blocked, granted) }))
   const buffer = bufferFor(store, call, charged, when)
   buffer[In.ChargedAt] = chargedAt
   for (let index = 0; index < parts.length; index++) {
@@ -220,21 +218,29 @@ export function settleSeveral(
   return answer(buffer, store, parts, (buffer, at) => infoFrom(buffer, store, now, false, at), spent)
 }
 
+/** The units that a check of a call asked for in the end: where it left them open, a denial is one of the least. */
+function unitsOf({ cost, atLeast }: Part, blocked: boolean, granted: number): number {
+  if (atLeast === undefined) return cost
+  return blocked ? atLeast : granted
+}
+
 /** Gives back all that one check was charged, in memory; like a decision of one, it crosses in the shared call buffer. */
 function undoOne(
   store: Store,
   parts: readonly Part[],
   chargedAt: number,
+  blocked: boolean,
   granted: number,
   flags: number,
   when: When,
 ): LimitInfo {
-  const { limit, actor, cost, factor, atLeast, chargedAt: own = chargedAt } = parts[0] as Part
+  const part = parts[0] as Part
+  const { limit, actor, factor, chargedAt: own = chargedAt } = part
   writeCall(buffer, store, Call.Undo, when)
   buffer[In.ChargedAt] = chargedAt
   buffer[In.Receipt] = flags
   buffer[In.Checks] = limit.handle
-  buffer[In.Checks + CheckAt.Cost] = atLeast === undefined ? cost : granted
+  buffer[In.Checks + CheckAt.Cost] = unitsOf(part, blocked, granted)
   buffer[In.Checks + CheckAt.Factor] = factor
   buffer[In.Checks + CheckAt.ChargedAt] = own
   // An earlier answer may have been written here.

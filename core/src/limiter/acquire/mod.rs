@@ -338,8 +338,7 @@ impl Acquire {
         self.asked = clock::now();
         let (costs, all_at_once) = self.with_those_ahead(ticket)?;
         // To be denied may cost something or close a limit, so where it does, a look comes first.
-        let has_effect = |one: &EntryCheck| one.check.limit.counts_blocked() || one.check.limit.blocks();
-        let at_once = all_at_once && costs == self.costs() && !self.checks.iter().any(has_effect);
+        let at_once = all_at_once && costs == self.costs() && !self.denial_has_effect();
         let seen = self.seen;
         if seen == Seen::Room {
             self.seen = Seen::Nothing;

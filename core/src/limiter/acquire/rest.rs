@@ -95,12 +95,15 @@ impl Acquire {
         if self.slept { now.saturating_sub(self.started) } else { 0 }
     }
 
-    /// True if it cannot wait until its turn, with nobody ahead: a denial that closes a limit which has a block.
+    /// True if it cannot wait until its turn, with nobody ahead: a denial that is charged, or closes a limit which has a
+    /// block.
     pub(super) fn is_denied_by_itself(&self, ask: &Ask, info: &LimitInfo, now: Micros) -> bool {
-        info.blocked
-            && !self.may_wait(info, now)
-            && ask.costs == self.costs()
-            && self.checks.iter().any(|one| one.check.limit.blocks())
+        info.blocked && !self.may_wait(info, now) && ask.costs == self.costs() && self.denial_has_effect()
+    }
+
+    /// True if a denial is charged, or closes a limit.
+    pub(super) fn denial_has_effect(&self) -> bool {
+        self.checks.iter().any(|one| one.check.limit.counts_blocked() || one.check.limit.blocks())
     }
 
     /// Begins again once it is open.

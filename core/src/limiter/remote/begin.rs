@@ -142,7 +142,7 @@ impl Remote {
         now: Option<Micros>,
         deny_key: Option<DenyKey>,
     ) -> Result<(Box<PendingCall>, Box<Request>), LimitError> {
-        let summed = checks::agree(checks)?;
+        let summed = checks::agree(checks, verb)?;
         checks::at_least(checks, verb, summed.is_some())?;
         let checks = summed.as_ref().map_or(checks, |summed| &summed.checks);
         let mut pending = self.pending_call(verb, deny_key);

@@ -3,7 +3,8 @@
 //! First every slot is asked whether its checks fit, or can be charged at all; a denial or an error ends there, and
 //! nothing was charged. Then every slot charges its own checks. If one denies after all, because another process came in
 //! between, the others give back exactly what they charged. A process that dies in between leaves its charges, which
-//! drain like any other charge: at most the cost of that one decision, for at most the time that it takes to drain.
+//! drain like any other charge: at most the cost of that one decision, for at most the time that it takes to drain. A
+//! renewal is decided likewise.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -79,6 +80,11 @@ async fn run_one(topology: &Arc<Topology>, request: &Request, job: &Arc<Job>) ->
             Err(answer) => answer,
         };
     }
+    if let Verb::Renew { .. } = verb
+        && shares.len() > 1
+    {
+        return renew(topology, request, &shares, job).await;
+    }
     if !matches!(verb, Verb::Limit | Verb::Acquire { .. }) {
         let each = all(topology, shares.iter().map(|share| share.request.clone()), job).await;
         return gather(request, &shares, each);
@@ -143,6 +149,26 @@ async fn settle(topology: &Arc<Topology>, request: &Request, shares: &[Share], j
         Err(why) if happened && !why.may_have_happened() => Err(Failure::Other),
         answer => answer,
     }
+}
+
+/// Holds all of these units for another lease, or none. Where one share has lost its units after all, the others give
+/// theirs back: their caller has lost its place, and knows no receipt of what was renewed.
+async fn renew(topology: &Arc<Topology>, request: &Request, shares: &[Share], job: &Arc<Job>) -> Answer {
+    let mut looked = all(topology, shares.iter().map(Share::look_at_held), job).await;
+    for (share, reply) in shares.iter().zip(&mut looked) {
+        if let Ok(reply) = reply {
+            reply.infos.truncate(share.parts.len());
+        }
+    }
+    if looked.iter().any(|reply| reply.as_ref().map_or(true, ShareReply::is_denied)) {
+        return gather(request, shares, looked);
+    }
+    let each = all(topology, shares.iter().map(|share| share.request.clone()), job).await;
+    // After a failure they stay for their lease: the caller may go on for what is left of the one before.
+    if failure(shares, &each).is_none() && each.iter().flatten().any(ShareReply::is_denied) {
+        give_back(topology, shares, &each);
+    }
+    gather(request, shares, each)
 }
 
 /// Charges all of these, or none.

@@ -9,7 +9,7 @@ use crate::inline_vec::InlineVec;
 use crate::store::redis::context::Context;
 use crate::store::redis::protocol::keys::slot;
 use crate::store::remote::{Infos, Part, PartList, Request};
-use crate::time::Micros;
+use crate::time::{EXACT, Micros};
 
 /// The share of one slot in a decision.
 pub(super) struct Share {
@@ -31,6 +31,15 @@ impl Share {
         trial.entries.push(context.layout().mark(context.session.namespace(), slot));
         trial.parts.push(Part { rule, cost: TOO_MUCH, at_least: 0, spent: 0, charged_at: None, entry, observed: None });
         trial
+    }
+
+    /// A renewal that is denied in any case, and so renews nothing: each check says for itself whether its units are held.
+    /// That of units which nobody can hold comes last.
+    pub(super) fn look_at_held(&self) -> Request {
+        let mut look = self.request.clone();
+        let held = look.parts.iter().find(|part| part.block().is_none()).copied();
+        look.parts.extend(held.map(|part| Part { cost: 1, charged_at: Some(EXACT), observed: None, ..part }));
+        look
     }
 
     /// The request that writes the effects of a denial after this look. What could have waited closes no block.
