@@ -245,8 +245,8 @@ export abstract class Verbs extends ReceiptVerbs {
 
   /**
    * Waits for its turn, at most `maxWaitMs`. Turns come in the order of the calls. If the wait would be longer, the
-   * answer is `blocked` at once and nothing is charged. With `now` given it answers at once, and `waitMs` is the time
-   * to wait.
+   * answer is `blocked` at once; nothing is charged then, unless the limit counts denied calls. With `now` given it
+   * answers at once, and `waitMs` is the time to wait.
    *
    * @throws the signal's reason; the charge is given back.
    *

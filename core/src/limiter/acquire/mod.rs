@@ -148,7 +148,7 @@ impl Limiter {
     }
 
     /// Waits for a turn, for at most `max_wait`, and blocks this thread meanwhile. If the wait would be longer, the call
-    /// is denied immediately and nothing is charged.
+    /// is denied immediately; nothing is charged then, unless the limit counts denied calls.
     ///
     /// nginx's `limit_req` with `rate`, `burst` and `delay` is a token bucket of burst `delay + 1`, acquired with a
     /// `max_wait` of `burst - delay` intervals.
@@ -160,7 +160,7 @@ impl Limiter {
     }
 
     /// Waits for a turn, for at most `max_wait`, in a task of the tokio runtime; no thread is blocked. If the wait would
-    /// be longer, the call is denied immediately and nothing is charged.
+    /// be longer, the call is denied immediately; nothing is charged then, unless the limit counts denied calls.
     ///
     /// Dropping the future cancels the call: its charge is given back, once.
     ///
