@@ -1426,7 +1426,7 @@ class _Hold:
         """Take the units; returns what is to be awaited, if the answer is not known at once."""
     def _start(self, info: LimitInfo, renewals: _Renewals) -> None:
         """Hold what the call of this answer took."""
-    def _renew(self) -> Awaitable[LimitInfo] | None:
+    def _renew(self) -> Future[LimitInfo] | None:
         """Renew; returns what is to be awaited, if the answer is not known at once."""
     def _renewed(self, info: LimitInfo | None) -> None:
         """Note the answer of a renewal, if it has one."""
