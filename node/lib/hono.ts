@@ -10,7 +10,7 @@ import { ConfigurationError, StoreError, wrongType } from './errors.js'
 import { withoutBody } from './http/gate.js'
 import { isRedirection } from './results/headers.js'
 import type { LimitInfo } from './results/info.js'
-import { isCutShort } from './room/address.js'
+import { isClosed, isCutShort } from './room/address.js'
 import { type Extensible, extensible } from './room/handle.js'
 import { functionOption, type RoomOptions } from './room/options.js'
 import { isHeld } from './room/plan.js'
@@ -77,7 +77,7 @@ const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> =
     return gate.client(peer, context.req.header('x-forwarded-for') ?? context.req.header('forwarded'))
   },
   statusOf: ({ res }: Context) => res.status,
-  isGone: ({ req }) => req.raw.signal.aborted,
+  isGone: ({ req, env }) => req.raw.signal.aborted || isClosed(env?.incoming ?? {}),
   nameOf,
 })
 

@@ -11,7 +11,13 @@ export type Trust = 'nobody' | 'everybody' | 'some'
 /** More addresses than any app has proxies, of a network that is for documentation alone. */
 export const PROXIES: readonly string[] = Array.from({ length: 64 }, (_, host) => `192.0.2.${host + 1}`)
 
-export const isClosed = ({ socket }: IncomingMessage): boolean => socket?.destroyed === true
+/**
+ * True where the client has closed the connection. The system knows it before Node does, which still reads what was
+ * sent before: such a socket has an address of its own, and none of a peer. One of Unix has neither.
+ */
+export const isClosed = ({ socket }: { readonly socket?: Socket | undefined }): boolean =>
+  socket !== undefined &&
+  (socket.destroyed || (socket.remoteAddress === undefined && socket.localAddress !== undefined))
 
 const CLIENT = Symbol('tidegate.client')
 

@@ -120,6 +120,8 @@ for (const [name, adapterOf] of Object.entries({
   }
 }
 
+const IS_LINUX = process.platform === 'linux'
+
 /** Sends a request, and leaves once the app has it. */
 async function leave(url, arrived) {
   const socket = connect(new URL(url).port, '127.0.0.1')
@@ -159,6 +161,23 @@ for (const [framework, make] of Object.entries(apps)) {
     const { code, status, statusCode, message, cause } = await error.promise
     assert.deepEqual([code, status, statusCode, message], ['ECONNABORTED', 400, 400, 'request aborted'])
     assert.equal(cause.mistake, 'no-client-address')
+  })
+
+  // The system has the request and the reset at the same time, and Node reads the request first.
+  test(`${framework}: nor is one that resets the connection behind its request`, { skip: !IS_LINUX }, async () => {
+    const error = deferred()
+    const url = await make({
+      before: async () => {},
+      options: { limits: '5/hour' },
+      handler: async () => error.resolve('the handler ran'),
+      failed: error.resolve,
+    })
+    const socket = connect(new URL(url).port, '127.0.0.1')
+    await once(socket, 'connect')
+    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    socket.resetAndDestroy()
+    const { code, status } = await error.promise
+    assert.deepEqual([code, status], ['ECONNABORTED', 400])
   })
 
   if (framework !== 'hono') {
