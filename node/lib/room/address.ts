@@ -27,7 +27,7 @@ type Knowing = Socket & { [CLIENT]?: { readonly gate: Gate; readonly client: str
 /** The client's address: the peer's, or behind trusted proxies the one that they forward. */
 export function clientOfRequest(request: IncomingMessage, gate: Gate): string {
   if (!gate.trustsNobody) {
-    const lines = isCutShort(request) ? [] : request.headers[gate.forwardedHeader]
+    const lines = hidesProxies(request) ? [] : request.headers[gate.forwardedHeader]
     return gate.client(request.socket.remoteAddress, lines)
   }
   // Nothing but the peer counts, so it is read once a connection, and so is a forwarded header that shows a mistake:
@@ -57,10 +57,17 @@ export function clientBy(request: IncomingMessage, gate: Gate, trust: Trust, rea
 }
 
 /**
+ * True for a request whose forwarded header says nothing: it may be cut short, or its client has left, and so has no
+ * address, as a proxy over a Unix socket.
+ */
+export const hidesProxies = (request: IncomingMessage): boolean =>
+  isCutShort(request) || (request.socket.remoteAddress === undefined && isClosed(request))
+
+/**
  * True for a request of so many header lines that Node dropped some, or may have. Proxies append theirs, so a client
  * that sends enough of them would hide that line, and have its own believed.
  */
-export function isCutShort({ rawHeaders, socket }: IncomingMessage): boolean {
+function isCutShort({ rawHeaders, socket }: IncomingMessage): boolean {
   const { server } = socket as Socket & { readonly server?: { readonly maxHeadersCount?: number | null } }
   // Those that Node's server reads, where it is not told another number; 0 is all of them.
   const most = server?.maxHeadersCount ?? 1000

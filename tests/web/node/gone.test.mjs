@@ -164,21 +164,25 @@ for (const [framework, make] of Object.entries(apps)) {
   })
 
   // The system has the request and the reset at the same time, and Node reads the request first.
-  test(`${framework}: nor is one that resets the connection behind its request`, { skip: !IS_LINUX }, async () => {
-    const error = deferred()
-    const url = await make({
-      before: async () => {},
-      options: { limits: '5/hour' },
-      handler: async () => error.resolve('the handler ran'),
-      failed: error.resolve,
+  for (const trustedProxies of [undefined, 'unix']) {
+    const name = `${framework}: nor is one that resets the connection behind its request, proxies: ${trustedProxies}`
+    test(name, { skip: !IS_LINUX }, async () => {
+      const error = deferred()
+      const url = await make({
+        before: async () => {},
+        options: { limits: '5/hour', trustedProxies },
+        handler: async () => error.resolve('the handler ran'),
+        failed: error.resolve,
+      })
+      const socket = connect(new URL(url).port, '127.0.0.1')
+      await once(socket, 'connect')
+      // It is no proxy over a Unix socket, although it has no address either.
+      socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n')
+      socket.resetAndDestroy()
+      const { code, status } = await error.promise
+      assert.deepEqual([code, status], ['ECONNABORTED', 400])
     })
-    const socket = connect(new URL(url).port, '127.0.0.1')
-    await once(socket, 'connect')
-    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    socket.resetAndDestroy()
-    const { code, status } = await error.promise
-    assert.deepEqual([code, status], ['ECONNABORTED', 400])
-  })
+  }
 
   if (framework !== 'hono') {
     test(`${framework}: a client that leaves before the response stays charged, whatever chargeOn says`, async () => {
