@@ -1621,6 +1621,13 @@ class _Gate:
     def client_of(self, scope: Mapping[str, Any], /) -> str:
         """The same, by the scope that an ASGI server makes of a request."""
 
+    @staticmethod
+    def has_left(scope: Mapping[str, Any], /) -> bool:
+        """The client of a request of ASGI has reset the connection: its server has only an address of its own.
+
+        Uvicorn asks the system for the client's, which has it no more.
+        """
+
     def limit_client(
         self, limiter: Limiter, limit: Limited, cost: int, factor: float, scope: MutableMapping[str, Any], /
     ) -> tuple[str, LimitInfo]:
