@@ -225,31 +225,6 @@ def test_a_task_that_is_cancelled_releases(limiter: Limiter, later: AsyncLimiter
     assert free(limiter) == 1
 
 
-def test_a_program_that_cancels_its_tasks_while_units_are_renewed_ends(fleet: RedisServer) -> None:
-    limiter = AsyncLimiter(fleet.url, namespace="cancelled renewals", timeout=10, on_error="raise")
-
-    async def work(entered: asyncio.Event) -> None:
-        async with limiter.hold(SHORT, "ada"):
-            entered.set()
-            await asyncio.sleep(60)
-
-    async def main() -> None:
-        entered = asyncio.Event()
-        working = asyncio.ensure_future(work(entered))
-        await entered.wait()
-        # The renewal, which begins after 200 ms, is not answered before all tasks are cancelled.
-        fleet.command("CLIENT", "PAUSE", "600")
-        await asyncio.sleep(0.4)
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        assert others == {working}, "a renewal that is a task would be cancelled"
-        working.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(working, 10)
-        assert (await limiter.peek(SHORT, "ada")).remaining == 1
-
-    asyncio.run(main())
-
-
 def test_what_cannot_be_held_is_refused_and_nothing_is_stored() -> None:
     limiter = Limiter()
     with pytest.raises(LimitError, match="limits must hold one of type concurrency"):
