@@ -1,7 +1,7 @@
 /* The client of a request of Node's own HTTP server. */
 
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import { ConfigurationError } from '../errors.js'
 import type { Gate } from '../http/gate.js'
 
@@ -57,11 +57,16 @@ export function clientBy(request: IncomingMessage, gate: Gate, trust: Trust, rea
 }
 
 /**
- * True for a request whose forwarded header says nothing: it may be cut short, or its client has left, and so has no
- * address, as a proxy over a Unix socket.
+ * True for a request whose forwarded header says nothing: it may be cut short, or its client has left, and has no address
+ * any more. A proxy over a Unix socket never had one.
  */
 export const hidesProxies = (request: IncomingMessage): boolean =>
-  isCutShort(request) || (request.socket.remoteAddress === undefined && isClosed(request))
+  isCutShort(request) || (request.socket.remoteAddress === undefined && isClosed(request) && !isOverUnix(request))
+
+function isOverUnix({ socket }: IncomingMessage): boolean {
+  const { server } = socket as Socket & { readonly server?: Pick<Server, 'address'> }
+  return typeof server?.address?.() === 'string'
+}
 
 /**
  * True for a request of so many header lines that Node dropped some, or may have. Proxies append theirs, so a client
