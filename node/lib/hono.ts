@@ -10,7 +10,7 @@ import { ConfigurationError, StoreError, wrongType } from './errors.js'
 import { withoutBody } from './http/gate.js'
 import { isRedirection } from './results/headers.js'
 import type { LimitInfo } from './results/info.js'
-import { isCutShort } from './room/address.js'
+import { hidesProxies, isClosed } from './room/address.js'
 import { type Extensible, extensible } from './room/handle.js'
 import { functionOption, type RoomOptions } from './room/options.js'
 import { isHeld } from './room/plan.js'
@@ -71,13 +71,13 @@ const frameworkOf = (getConnInfo: GetConnInfo | undefined): Framework<Context> =
     if (!gate.trustsNobody) {
       // Of Node's own server; other runtimes drop no lines.
       const { incoming } = (context.env ?? {}) as { readonly incoming?: IncomingMessage }
-      const isShort = incoming?.socket !== undefined && Array.isArray(incoming.rawHeaders) && isCutShort(incoming)
-      return gate.client(peer, isShort ? [] : (context.req.header(gate.forwardedHeader) ?? []))
+      const isHidden = incoming?.socket !== undefined && Array.isArray(incoming.rawHeaders) && hidesProxies(incoming)
+      return gate.client(peer, isHidden ? [] : (context.req.header(gate.forwardedHeader) ?? []))
     }
     return gate.client(peer, context.req.header('x-forwarded-for') ?? context.req.header('forwarded'))
   },
   statusOf: ({ res }: Context) => res.status,
-  isGone: ({ req }) => req.raw.signal.aborted,
+  isGone: ({ req, env }) => req.raw.signal.aborted || isClosed(env?.incoming ?? {}),
   nameOf,
 })
 

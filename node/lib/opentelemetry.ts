@@ -22,7 +22,7 @@ export interface InstrumentOptions {
  *
  * Calls are counted by limit from now on, and the numbers are read when they are collected. With names,
  * `instrument({ api, jobs })`, each number has the attribute `limiter`. Once for each provider; after the function that
- * is returned was called, the limiters are no longer read, as is right for one that is closed.
+ * is returned was called, the limiters are no longer read. A limiter that is closed is left out.
  *
  * @example
  * ```js

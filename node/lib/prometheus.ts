@@ -22,7 +22,7 @@ export interface CollectOptions {
  *
  * Calls are counted by limit from now on, and the numbers are read when they are collected. With names,
  * `collectMetrics({ api, jobs })`, each number has the label `limiter`. Once for each registry; the function that is
- * returned removes them again, for a limiter that is closed.
+ * returned removes them again. A limiter that is closed is left out.
  *
  * @example
  * ```js
@@ -51,11 +51,16 @@ export function collectMetrics(limiters: Limiters, options: CollectOptions = {})
       registry.registerMetric(counted)
       return counted
     }
+    // One without labels is 0 after a reset, also where there is nothing to read.
+    const forget = (metric: Gauge | Counter) => {
+      metric.reset()
+      if (labelNames.length === 0) metric.remove()
+    }
     if (kind === 'gauge') {
       return new Gauge({
         ...settings,
         collect() {
-          this.reset()
+          forget(this)
           for (const { labels, value } of samples()) this.set(labels, value)
         },
       })
@@ -63,7 +68,7 @@ export function collectMetrics(limiters: Limiters, options: CollectOptions = {})
     return new Counter({
       ...settings,
       collect() {
-        this.reset()
+        forget(this)
         for (const { labels, value } of samples()) this.inc(labels, value)
       },
     })

@@ -48,7 +48,10 @@ def bounded(histogram: Histogram) -> list[tuple[str, int]]:
 def checked(limiters: Limiters) -> Limiters:
     """A copy of them that nobody else changes, whose calls are counted by limit from now on."""
     named = {"": limiters} if isinstance(limiters, Limiter | AsyncLimiter) else limiters
-    if not isinstance(named, Mapping) or not all(isinstance(one, Limiter | AsyncLimiter) for one in named.values()):
+    # A name that is no text would be an error of the whole export, each time that the numbers are read.
+    if not isinstance(named, Mapping) or not all(
+        isinstance(name, str) and isinstance(one, Limiter | AsyncLimiter) for name, one in named.items()
+    ):
         problem = "must be a limiter, or limiters by name"
         raise refused("limiters", problem, limiters)
     for one in named.values():

@@ -51,7 +51,7 @@ class AsyncHeld(_Hold):
     (False, 2)
     """
 
-    # The task of a renewal that is under way.
+    # The future of a renewal that is under way.
     _renewing: Any = None
 
     @classmethod
@@ -78,17 +78,14 @@ class AsyncHeld(_Hold):
         """Renew; called by the loop."""
         answer = self._renew()
         if answer is not None:
-            import asyncio
+            # No task awaits it: a program that cancels all tasks at its end would cancel it.
+            self._renewing = answer
+            answer.add_done_callback(self._note_renewal)
 
-            self._renewing = asyncio.ensure_future(self._await_renewal(answer))
-
-    async def _await_renewal(self, answer: Any) -> None:
-        try:
-            info = await answer
-        except TidegateError:
-            info = None
+    def _note_renewal(self, renewal: Any) -> None:
         self._renewing = None
-        self._renewed(info)
+        has_failed = renewal.cancelled() or renewal.exception() is not None
+        self._renewed(None if has_failed else renewal.result())
 
     async def release(self) -> LimitInfo:
         """Release the units now; the end of the block, or a second call, then does nothing."""

@@ -1427,7 +1427,7 @@ class _Hold:
         """Take the units; returns what is to be awaited, if the answer is not known at once."""
     def _start(self, info: LimitInfo, renewals: _Renewals) -> None:
         """Hold what the call of this answer took."""
-    def _renew(self) -> Awaitable[LimitInfo] | None:
+    def _renew(self) -> Future[LimitInfo] | None:
         """Renew; returns what is to be awaited, if the answer is not known at once."""
     def _renewed(self, info: LimitInfo | None) -> None:
         """Note the answer of a renewal, if it has one."""
@@ -1621,6 +1621,13 @@ class _Gate:
 
     def client_of(self, scope: Mapping[str, Any], /) -> str:
         """The same, by the scope that an ASGI server makes of a request."""
+
+    @staticmethod
+    def has_left(scope: Mapping[str, Any], /) -> bool:
+        """The client of a request of ASGI has reset the connection: its server has only an address of its own.
+
+        Uvicorn asks the system for the client's, which has it no more.
+        """
 
     def limit_client(
         self, limiter: Limiter, limit: Limited, cost: int, factor: float, scope: MutableMapping[str, Any], /

@@ -94,6 +94,9 @@ def use_limiter(limiter: Limiter | AsyncLimiter) -> Iterator[None]:
     """
     from ._web.store import stand_in
 
+    # Without one there would be no limits, and a test of them would find none.
+    if not isinstance(limiter, Limiter | AsyncLimiter):
+        raise refused("limiter", "must be a Limiter or an AsyncLimiter", limiter)
     with stand_in(limiter):
         yield
 

@@ -194,6 +194,7 @@ test('whatever releases units wakes who waits', async () => {
     refund: (limiter, info) => limiter.refund(info),
     units: (limiter) => limiter.refund(two, 'ada', { cost: 2 }),
     reset: (limiter) => limiter.reset(two, 'ada'),
+    clear: (limiter) => limiter.clear(),
   }
   for (const open of Object.values(stores)) {
     for (const end of Object.values(ends)) {

@@ -10,7 +10,7 @@ import {
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics'
 import { Registry } from 'prom-client'
-import { bucket, concurrency, LimitError, Limiter, tokenBucket } from 'tidegate'
+import { bucket, concurrency, LimitError, Limiter, StoreError, tokenBucket } from 'tidegate'
 import { instrument } from 'tidegate/opentelemetry'
 import { collectMetrics } from 'tidegate/prometheus'
 import { RedisServer } from './server.mjs'
@@ -136,6 +136,39 @@ test('several limiters have names', async () => {
     assert.ok(text.includes(line), text)
   }
 })
+
+for (const left of [['two'], []]) {
+  test(`of two limiters, ${left.length} are left when others are closed`, async () => {
+    const limiters = { one: new Limiter(), two: new Limiter() }
+    const registry = new Registry()
+    collectMetrics(limiters, { registry })
+    const alone = new Registry()
+    collectMetrics(limiters.one, { registry: alone })
+    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 })
+    const meterProvider = new MeterProvider({ readers: [reader] })
+    instrument(limiters, { meterProvider })
+    for (const [name, limiter] of Object.entries(limiters)) {
+      limiter.limitSync(login, 'ada')
+      if (!left.includes(name)) limiter.close()
+    }
+    const named = async (registry) =>
+      (await registry.getMetricsAsJSON()).flatMap(({ values }) => values.map(({ labels }) => labels.limiter))
+    assert.deepEqual(new Set(await named(registry)), new Set(left))
+    assert.deepEqual(await named(alone), [])
+    await reader.forceFlush()
+    const points = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics))
+    const read = points.flatMap(({ dataPoints }) => dataPoints.map(({ attributes }) => attributes.limiter))
+    assert.deepEqual(new Set(read), new Set(left))
+    for (const exporting of [collectMetrics, instrument]) {
+      assert.throws(
+        () => exporting(limiters.one),
+        (error) => error instanceof StoreError && error.failure === 'closed',
+      )
+    }
+    await meterProvider.shutdown()
+  })
+}
 
 test('OpenTelemetry has the same numbers', async () => {
   const limiter = new Limiter()

@@ -344,7 +344,7 @@ def test_who_waits_in_memory_is_woken_in_order() -> None:
     assert time.monotonic() - began < 5, "long before a lease is over"
 
 
-@pytest.mark.parametrize("end", ["release", "refund", "units", "reset", "another one gives up"])
+@pytest.mark.parametrize("end", ["release", "refund", "units", "reset", "clear", "another one gives up"])
 def test_whatever_releases_units_wakes_who_waits(later: AsyncLimiter, end: str) -> None:
     two = Concurrency("two", max=2, lease=60_000)
 
@@ -363,6 +363,8 @@ def test_whatever_releases_units_wakes_who_waits(later: AsyncLimiter, end: str) 
             await later.refund(two, "ada", cost=2)
         elif end == "reset":
             await later.reset(two, "ada")
+        elif end == "clear":
+            await later.clear()
         elif blocking is not None:
             blocking.cancel()
         answer = await asyncio.wait_for(waits, 10)

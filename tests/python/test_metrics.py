@@ -260,7 +260,7 @@ def test_a_limiter_that_is_closed_is_left_out(left: list[str], caplog: pytest.Lo
         Collector(limiters["one"])
 
 
-@pytest.mark.parametrize("limiters", [None, [], {"api": 3}, "memory://"])
+@pytest.mark.parametrize("limiters", [None, [], {"api": 3}, {1: Limiter()}, "memory://"])
 def test_what_is_no_limiter_is_refused(limiters: Any) -> None:
     for export in (Collector, instrument):
         with pytest.raises(LimitError, match="limiters must be a limiter, or limiters by name") as refused:

@@ -341,3 +341,30 @@ def test_the_loop_goes_on_while_the_store_does_not(server: RedisServer, new_loop
     assert len(lags) > 20
     # All the while but for the odd hiccup of a busy machine.
     assert lags[len(lags) * 9 // 10] < 0.05
+
+
+def test_a_program_that_cancels_its_tasks_while_units_are_renewed_ends(
+    shared: AsyncLimiter, fleet: RedisServer, new_loop: Any
+) -> None:
+    short = Concurrency("short", max=1, lease=600)
+
+    async def work(entered: asyncio.Event) -> None:
+        async with shared.hold(short, "ada"):
+            entered.set()
+            await asyncio.sleep(60)
+
+    async def main() -> None:
+        entered = asyncio.Event()
+        working = asyncio.ensure_future(work(entered))
+        await entered.wait()
+        # The renewal, which begins after 200 ms, is not answered before all tasks are cancelled.
+        fleet.command("CLIENT", "PAUSE", "600")
+        await asyncio.sleep(0.4)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        assert others == {working}, "a renewal that is a task would be cancelled"
+        working.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(working, 10)
+        assert (await shared.peek(short, "ada")).remaining == 1
+
+    run(main(), new_loop)

@@ -130,6 +130,18 @@ impl WaitQueue {
         bells.iter().for_each(Bell::ring);
     }
 
+    /// The same for every entry that is waited for.
+    pub(crate) fn all_released(&self) {
+        if !self.has_bells() {
+            return;
+        }
+        let mut queues = self.lock();
+        let Queues { waiting, bells, .. } = &mut *queues;
+        let bells: Vec<Bell> = waiting.values_mut().filter_map(|line| bells.get(&line.first()?).cloned()).collect();
+        drop(queues);
+        bells.iter().for_each(Bell::ring);
+    }
+
     /// True if the call with this ticket is the first that waits for this entry.
     pub(crate) fn is_first(&self, entry: Fingerprint, ticket: Ticket) -> bool {
         self.lock().waiting.get_mut(&entry.0).is_none_or(|line| line.first() == Some(ticket))
@@ -190,6 +202,8 @@ mod tests {
         assert_eq!(heard(), [false; 3]);
         queue.released([ENTRY].into_iter());
         assert_eq!(heard(), [true, false, false]);
+        queue.all_released();
+        assert_eq!(heard(), [true, true, false]);
         queue.leave([ENTRY].into_iter(), tickets[0]);
         assert_eq!(heard(), [false, true, false], "it may have left room, and is first now");
         queue.released([ENTRY, OTHER].into_iter());

@@ -1,6 +1,7 @@
 //! Operations for operators and tests: statistics, health checks, and clearing a store.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 
 use tokio::sync::oneshot;
@@ -115,6 +116,11 @@ impl Limiter {
 
     /// [`clear`](Self::clear) that calls `done` with its result; in memory at once, on this thread.
     pub fn start_clear(&self, done: impl FnOnce(Result<u64, Error>) + Send + 'static) {
+        let queue = Arc::clone(&self.queue);
+        let done = move |removed| {
+            queue.all_released();
+            done(removed);
+        };
         match &self.store {
             Store::Local(local) => done(Ok(local.memory.clear())),
             Store::Remote(remote) => remote.start_clear(done),

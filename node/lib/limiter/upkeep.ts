@@ -2,6 +2,7 @@ import { errorOf } from '../errors.js'
 import { type Failure, native } from '../native/native.js'
 import type { Store } from '../results/info.js'
 import { expect, numbered, release, replyQueue } from './queue.js'
+import { wakeRung } from './waiting.js'
 
 /** The health of a store. */
 export interface Health {
@@ -25,8 +26,10 @@ export function ping(store: Store): Promise<Health> {
 }
 
 /** Removes every entry of the limiter's namespace. */
-export function clear(store: Store): Promise<number> {
-  return asked(store, native.startClear)
+export async function clear(store: Store): Promise<number> {
+  const removed = await asked<number>(store, native.startClear)
+  wakeRung()
+  return removed
 }
 
 function asked<T>(store: Store, begin: Begin): Promise<T> {

@@ -76,8 +76,8 @@ export function clientIn(request: PlatformRequest, gate: Gate): string {
 }
 
 export function isGoneIn(request: PlatformRequest): boolean {
-  const raw = messageOf(request)
-  return raw !== undefined && isClosed(raw)
+  // A client of `ws` may have no request, but it has its socket.
+  return isClosed(messageOf(request) ?? { socket: request?._socket })
 }
 
 /** Node's own request: Fastify's has it in `raw`, a client of socket.io in `request`. */

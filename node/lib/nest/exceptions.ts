@@ -58,8 +58,11 @@ function inWebsocket(data: Omit<RefusedMessage, 'status' | 'code' | 'retryAfter'
 export const websocketException = (info: LimitInfo, message: string, pattern: unknown): Error =>
   Object.assign(inWebsocket({ message, ...extensionsOf(info), cause: { pattern } }), { info })
 
-/** The exception for a message whose key or cost is none; other errors stay as they are. */
-export const websocketError = (error: unknown, pattern: unknown): unknown =>
-  error instanceof RequestError ? inWebsocket({ message: error.message, code: error.code, cause: { pattern } }) : error
+/** The exception for a message whose key or cost is none, or whose client has left; other errors stay as they are. */
+export function websocketError(error: unknown, pattern: unknown): unknown {
+  if (!(error instanceof RequestError || isAborted(error))) return error
+  const { message, code } = error as Error & { readonly code: string }
+  return inWebsocket({ message, code, cause: { pattern } })
+}
 
 const extensionsOf = ({ resetSec }: LimitInfo): RefusalExtensions => ({ code: CODE, retryAfter: resetSec })

@@ -9,7 +9,7 @@ import type { Limiter } from '../limiter/limiter.js'
 import type { LimitInfo } from '../results/info.js'
 import { isHeld, type Trials } from '../room/plan.js'
 import { RateLimitError } from '../room/rate-limit-error.js'
-import { RequestError } from '../room/request-error.js'
+import { isAborted, RequestError } from '../room/request-error.js'
 import { besideResponses, onFinished } from '../room/response.js'
 import { attempt, type Later } from '../time/later.js'
 import { type Incoming, incomingOf } from './contexts.js'
@@ -37,7 +37,8 @@ export class TidegateGuard implements CanActivate {
     if (incoming === undefined) return true
     const failed = (error: unknown): never => {
       if (incoming.kind === 'ws') throw websocketError(error, context.switchToWs().getPattern())
-      throw incoming.kind === 'http' || error instanceof RequestError ? exceptionOf(error) : error
+      const isClients = error instanceof RequestError || isAborted(error)
+      throw incoming.kind === 'http' || isClients ? exceptionOf(error) : error
     }
     return attempt(
       () => this.#decide(target, incoming, context),

@@ -1,7 +1,7 @@
 /* The client of a request of Node's own HTTP server. */
 
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import { ConfigurationError } from '../errors.js'
 import type { Gate } from '../http/gate.js'
 
@@ -11,7 +11,13 @@ export type Trust = 'nobody' | 'everybody' | 'some'
 /** More addresses than any app has proxies, of a network that is for documentation alone. */
 export const PROXIES: readonly string[] = Array.from({ length: 64 }, (_, host) => `192.0.2.${host + 1}`)
 
-export const isClosed = ({ socket }: IncomingMessage): boolean => socket?.destroyed === true
+/**
+ * True where the client has closed the connection. The system knows it before Node does, which still reads what was
+ * sent before: such a socket has an address of its own, and none of a peer. One of Unix has neither.
+ */
+export const isClosed = ({ socket }: { readonly socket?: Socket | undefined }): boolean =>
+  socket !== undefined &&
+  (socket.destroyed || (socket.remoteAddress === undefined && socket.localAddress !== undefined))
 
 const CLIENT = Symbol('tidegate.client')
 
@@ -21,7 +27,7 @@ type Knowing = Socket & { [CLIENT]?: { readonly gate: Gate; readonly client: str
 /** The client's address: the peer's, or behind trusted proxies the one that they forward. */
 export function clientOfRequest(request: IncomingMessage, gate: Gate): string {
   if (!gate.trustsNobody) {
-    const lines = isCutShort(request) ? [] : request.headers[gate.forwardedHeader]
+    const lines = hidesProxies(request) ? [] : request.headers[gate.forwardedHeader]
     return gate.client(request.socket.remoteAddress, lines)
   }
   // Nothing but the peer counts, so it is read once a connection, and so is a forwarded header that shows a mistake:
@@ -51,10 +57,22 @@ export function clientBy(request: IncomingMessage, gate: Gate, trust: Trust, rea
 }
 
 /**
+ * True for a request whose forwarded header says nothing: it may be cut short, or its client has left, and has no address
+ * any more. A proxy over a Unix socket never had one.
+ */
+export const hidesProxies = (request: IncomingMessage): boolean =>
+  isCutShort(request) || (request.socket.remoteAddress === undefined && isClosed(request) && !isOverUnix(request))
+
+function isOverUnix({ socket }: IncomingMessage): boolean {
+  const { server } = socket as Socket & { readonly server?: Pick<Server, 'address'> }
+  return typeof server?.address?.() === 'string'
+}
+
+/**
  * True for a request of so many header lines that Node dropped some, or may have. Proxies append theirs, so a client
  * that sends enough of them would hide that line, and have its own believed.
  */
-export function isCutShort({ rawHeaders, socket }: IncomingMessage): boolean {
+function isCutShort({ rawHeaders, socket }: IncomingMessage): boolean {
   const { server } = socket as Socket & { readonly server?: { readonly maxHeadersCount?: number | null } }
   // Those that Node's server reads, where it is not told another number; 0 is all of them.
   const most = server?.maxHeadersCount ?? 1000

@@ -86,9 +86,10 @@ export class Store extends RateLimiterCompatibleAbstract {
     if (keyPrefix === '') throw outOfRange('', 'keyPrefix', 'must not be empty', keyPrefix)
     this.#points = pointsOption(own.points)
     this.#duration = durationOption(own.duration)
-    this.blockDuration = secondsOption('blockDuration', own.blockDuration ?? 0)
-    this.execEvenly = own.execEvenly === true
-    this.execEvenlyMinDelayMs = own.execEvenlyMinDelayMs
+    this.blockDuration = numberOption('blockDuration', own.blockDuration ?? 0)
+    this.execEvenly = booleanOption('execEvenly', own.execEvenly ?? false)
+    const least = own.execEvenlyMinDelayMs ?? undefined
+    this.execEvenlyMinDelayMs = least === undefined ? undefined : numberOption('execEvenlyMinDelayMs', least)
     const store = { prefix: keyPrefix, ...(limiter === undefined ? {} : { limiter }) }
     this.#counter = new PointCounter(storeOptions(store), 'rlflx')
     this.keyPrefix = this.#counter.prefix
@@ -176,7 +177,7 @@ export class Store extends RateLimiterCompatibleAbstract {
 
   /** Blocks a key for so many seconds; with 0 until it is deleted. */
   override async block(key: string | number, secDuration: number): Promise<RateLimiterRes> {
-    const seconds = secondsOption('secDuration', secDuration, this.keyPrefix)
+    const seconds = numberOption('secDuration', secDuration, this.keyPrefix)
     return this.#set(`${key}`, Math.max(Math.floor(this.points) + 1, 0), msOf(seconds), true)
   }
 
@@ -237,14 +238,19 @@ function pointsOption(points: unknown): number {
   return points
 }
 
-function secondsOption(name: string, seconds: unknown, key = ''): number {
-  if (typeof seconds !== 'number') throw wrongType(key, name, 'must be a number', seconds)
-  if (seconds >= 0 && Number.isFinite(seconds)) return seconds
-  throw outOfRange(key, name, 'must be finite and not negative', seconds)
+function numberOption(name: string, given: unknown, key = ''): number {
+  if (typeof given !== 'number') throw wrongType(key, name, 'must be a number', given)
+  if (given >= 0 && Number.isFinite(given)) return given
+  throw outOfRange(key, name, 'must be finite and not negative', given)
+}
+
+function booleanOption(name: string, given: unknown): boolean {
+  if (typeof given === 'boolean') return given
+  throw wrongType('', name, 'must be a boolean', given)
 }
 
 function durationOption(given: unknown): number {
-  const seconds = secondsOption('duration', given)
+  const seconds = numberOption('duration', given)
   if (msOf(seconds) <= FOREVER_MS) return seconds
   throw outOfRange('', 'duration', 'must be at most 100 years, and 0 has no end', seconds)
 }

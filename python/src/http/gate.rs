@@ -1,5 +1,7 @@
 //! The gate and its refusals.
 
+use std::net::IpAddr;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -76,6 +78,10 @@ impl Gate {
         // The test clients of Starlette and httpx have no address.
         let is_test = peer.cast::<PyString>().is_ok_and(|peer| peer == "testclient");
         let peer = if is_test { intern!(py, "127.0.0.1").as_any() } else { &peer };
+        if peer.is_none() && Self::has_left(scope)? {
+            // It is no proxy over a Unix socket, which has no address either.
+            return self.actor(py, peer, &[]);
+        }
         let header = self.0.header_name().as_bytes();
         let mut lines = Vec::new();
         for pair in scope.get_item(intern!(py, "headers"))?.try_iter()? {
@@ -86,6 +92,23 @@ impl Gate {
         }
         let lines = Lines(lines);
         self.actor(py, peer, &lines.bytes()?)
+    }
+
+    /// The client of a request of ASGI has reset the connection: its server has only an address of its own.
+    ///
+    /// Uvicorn asks the system for the client's, which has it no more.
+    #[staticmethod]
+    #[pyo3(signature = (scope, /))]
+    fn has_left(scope: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = scope.py();
+        if found(scope, intern!(py, "client"))?.is_some() {
+            return Ok(false);
+        }
+        let Some(server) = found(scope, intern!(py, "server"))? else { return Ok(false) };
+        let host = item(&server, 0)?;
+        let host = host.cast::<PyString>().ok().and_then(|host| host.to_str().ok());
+        // Neither the path of a Unix socket nor the name that test clients give. A local address of IPv6 has a zone.
+        Ok(host.and_then(|host| host.split('%').next()).is_some_and(|host| host.parse::<IpAddr>().is_ok()))
     }
 
     /// Decides limits for the client of a request of ASGI, and ``show``s the answer; returns both.

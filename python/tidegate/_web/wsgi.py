@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from .._errors import ConfigurationError
 from .decision import Record
-from .failure import of_peer
+from .failure import invalid, of_peer
 from .guard import Guard
 from .room import Room
 
@@ -72,10 +72,17 @@ class EnvironRoom(Room[R]):
             if server.startswith("WSGIServer/"):
                 gate.report("underscored-header", gate.forwarded_header)
                 line = None
+        has_left = peer is None and self.has_left(request)
         try:
-            return gate.client(peer, line)
+            return gate.client(peer, None if has_left else line)
         except ConfigurationError as error:
+            if has_left:
+                raise invalid(error, "key") from error
             raise of_peer(error, peer, [environ[name] for name in environ if "FORWARDED" in name]) from error
+
+    def has_left(self, request: R) -> bool:  # noqa: ARG002
+        """The client has reset the connection, so that the server has no address of it."""
+        return False
 
     def lines(self, request: R, name: str) -> Sequence[str | bytes]:
         line = self.environ(request).get(_variable(name))

@@ -19,11 +19,12 @@ from django.core.exceptions import BadRequest, ImproperlyConfigured, PermissionD
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.module_loading import import_string
 
+from .._errors import ConfigurationError, LimitError
 from .._tidegate import FixedWindow, LimitInfo
 from .._web.django.room import DjangoGuard, project, user_of
 from .._web.django.serve import begin, decide, find_user, rooms
 from .._web.drive import driven, run
-from .._web.failure import RequestError, adopted
+from .._web.failure import RequestError, adopted, by_request, of_peer
 from .._web.guard import Part
 from .._web.room import Marked
 
@@ -154,7 +155,11 @@ def _address(request: Any) -> str | None:
     if isinstance(source, str) and "." in source:
         source = import_string(source)
     peer = source(request) if callable(source) else request.META.get(source)
-    return Marked(project().room.gate.client(peer))
+    try:
+        return Marked(project().room.gate.client(peer))
+    except ConfigurationError as error:
+        headers = [value for name, value in request.META.items() if name.startswith("HTTP_")]
+        raise of_peer(error, peer, headers) from error
 
 
 def _group(fn: Any) -> str:
@@ -200,8 +205,7 @@ def get_usage(
         part = run(_part(request, rule))
         if part is None:
             return None
-        room = project().room
-        info = room.decide([part]).info if increment else room.store.limiter(False).peek(*part.checks[0])
+        info = project().room.decide([part]).info if increment else _looked(part)
     return _usage(info, increment)
 
 
@@ -276,6 +280,15 @@ def _bad_requests() -> Iterator[None]:
 
 async def _part(request: Any, rule: Rule) -> Part | None:
     return await project().room.part(rule.guard, request, rule.group)
+
+
+def _looked(part: Part) -> LimitInfo:
+    """The answer that a request would get, which is counted by nobody."""
+    try:
+        info: LimitInfo = project().room.store.limiter(False).peek(*part.checks[0])
+    except LimitError as error:
+        raise by_request(error, False) from error.__cause__
+    return info
 
 
 def _tell(request: Any, limited: bool, block: bool) -> None:

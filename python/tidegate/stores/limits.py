@@ -47,7 +47,8 @@ def _fixed(seconds: int) -> FixedWindow:
 
 @lru_cache(1024)
 def _moving(amount: int, seconds: int) -> SlidingLog:
-    return SlidingLog("moving", max=amount, period=seconds * 1000)
+    # Of a limit that admits nothing the library decides by itself, and asks only for what is counted.
+    return SlidingLog("moving", max=max(amount, 1), period=seconds * 1000)
 
 
 def _of_key(key: str) -> tuple[int, int]:

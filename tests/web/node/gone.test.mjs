@@ -3,7 +3,10 @@
 import 'reflect-metadata'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { serve } from '@hono/node-server'
@@ -120,6 +123,8 @@ for (const [name, adapterOf] of Object.entries({
   }
 }
 
+const IS_LINUX = process.platform === 'linux'
+
 /** Sends a request, and leaves once the app has it. */
 async function leave(url, arrived) {
   const socket = connect(new URL(url).port, '127.0.0.1')
@@ -161,6 +166,27 @@ for (const [framework, make] of Object.entries(apps)) {
     assert.equal(cause.mistake, 'no-client-address')
   })
 
+  // The system has the request and the reset at the same time, and Node reads the request first.
+  for (const trustedProxies of [undefined, 'unix']) {
+    const name = `${framework}: nor is one that resets the connection behind its request, proxies: ${trustedProxies}`
+    test(name, { skip: !IS_LINUX }, async () => {
+      const error = deferred()
+      const url = await make({
+        before: async () => {},
+        options: { limits: '5/hour', trustedProxies },
+        handler: async () => error.resolve('the handler ran'),
+        failed: error.resolve,
+      })
+      const socket = connect(new URL(url).port, '127.0.0.1')
+      await once(socket, 'connect')
+      // It is no proxy over a Unix socket, although it has no address either.
+      socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n')
+      socket.resetAndDestroy()
+      const { code, status } = await error.promise
+      assert.deepEqual([code, status], ['ECONNABORTED', 400])
+    })
+  }
+
   if (framework !== 'hono') {
     test(`${framework}: a client that leaves before the response stays charged, whatever chargeOn says`, async () => {
       const limiter = new Limiter()
@@ -187,6 +213,28 @@ for (const [framework, make] of Object.entries(apps)) {
     })
   }
 }
+
+test('a proxy over a Unix socket is believed after it has closed the connection', { skip: !IS_LINUX }, async () => {
+  // As of a client of socket.io, whose messages are known by the request that began with polling.
+  const actor = deferred()
+  const app = express5()
+  app.use(({ socket }, _response, next) => closed(socket).then(() => next(), next))
+  app.use(forExpress({ limits: '5/hour', trustedProxies: 'unix' }))
+  app.use(({ rateLimit }) => actor.resolve(rateLimit.actor))
+  app.use((error, _request, _response, _next) => actor.resolve(error))
+  const folder = await mkdtemp(join(tmpdir(), 'tidegate-'))
+  const path = join(folder, 'app.sock')
+  const server = app.listen(path)
+  after(async () => {
+    server.close()
+    await rm(folder, { recursive: true })
+  })
+  await once(server, 'listening')
+  const socket = connect(path)
+  socket.end('GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n')
+  setTimeout(() => socket.destroy(), 50)
+  assert.equal(await actor.promise, 'ip:203.0.113.9')
+})
 
 for (const [name, express] of Object.entries({ express4, express5 })) {
   test(`${name}: a refusal of a request that is answered already is not written, and is no error`, async () => {

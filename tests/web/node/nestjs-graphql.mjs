@@ -2,10 +2,12 @@
 
 import 'reflect-metadata'
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { createRequire } from 'node:module'
+import { connect } from 'node:net'
 import { after, test } from 'node:test'
 import { ApolloDriver } from '@nestjs/apollo'
-import { Module } from '@nestjs/common'
+import { BadRequestException, Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import {
   Field,
@@ -226,6 +228,30 @@ test('a subscription is limited when it starts, by the request that opened its s
   )
   assert.equal(errors[0].extensions.code, 'RATE_LIMITED')
   assert.deepEqual(keys, ['/graphql', '/graphql'])
+})
+
+test('a client that resets the connection behind its query is no error of the server', {
+  skip: process.platform !== 'linux',
+}, async () => {
+  let seen
+  const failed = new Promise((resolve) => {
+    seen = resolve
+  })
+  const formatError = (formatted, { originalError }) => {
+    seen(originalError)
+    return formatted
+  }
+  const { hostname, port } = new URL(await served(servers['Apollo on Express'], { limits: '1/hour' }, { formatError }))
+  const socket = connect(port, hostname)
+  await once(socket, 'connect')
+  const body = '{"query":"{ hello }"}'
+  const lines = ['POST /graphql HTTP/1.1', 'Host: localhost', 'Content-Type: application/json']
+  socket.write([...lines, `Content-Length: ${body.length}`, '', body].join('\r\n'))
+  socket.resetAndDestroy()
+  const error = await failed
+  // Nest logs all exceptions but its own.
+  assert.ok(error instanceof BadRequestException)
+  assert.equal(error.message, 'request aborted')
 })
 
 test('an exception of a field is the one of HTTP, for filters', () => {

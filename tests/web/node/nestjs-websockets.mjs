@@ -184,6 +184,28 @@ test('ws: behind a proxy and without the request, a message is an error and not 
   }
 })
 
+test('ws: a client that resets the connection behind its message is no error of the server', {
+  skip: process.platform !== 'linux',
+}, async () => {
+  let seen
+  const caught = new Promise((resolve) => {
+    seen = resolve
+  })
+  class Filter extends filterOf(WsAdapter) {
+    catch(exception) {
+      seen(exception)
+    }
+  }
+  Catch()(Filter)
+  const socket = new WebSocket(`ws://${await served(WsAdapter, { limits: '1/hour' }, { filter: new Filter() })}`)
+  await once(socket, 'open')
+  socket.send(JSON.stringify({ event: 'say', data: 'hello' }))
+  socket._socket.resetAndDestroy()
+  const exception = await caught
+  assert.ok(exception instanceof WsException)
+  assert.deepEqual([exception.getError().code, exception.message], ['ECONNABORTED', 'request aborted'])
+})
+
 test('ws: the request that an app gives may be a text, which can carry no answer', async () => {
   const getRequest = (context) => context.switchToWs().getData()
   const say = await clients.ws(await served(WsAdapter, { limits: '1/hour', getRequest, key: (text) => text }))

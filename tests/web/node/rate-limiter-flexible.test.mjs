@@ -317,6 +317,8 @@ test('options are checked; a limiter of its own is closed', async () => {
     () => made({ duration: 1e11 }),
     /duration must be at most 100 years, and 0 has no end, got 100000000000/,
   )
+  assert.throws(() => made({ execEvenly: 'yes' }), /execEvenly must be a boolean, got "yes"/)
+  assert.throws(() => made({ execEvenlyMinDelayMs: '20' }), /execEvenlyMinDelayMs must be a number, got "20"/)
   assert.throws(() => made({ storeClient: {} }), /storeClient is not an option of a limiter/)
   assert.throws(() => made({ limiter: undefined }), /limiter must be a Limiter .*, got undefined/)
   assert.throws(() => made({ keyPrefix: '' }), /keyPrefix must not be empty/)

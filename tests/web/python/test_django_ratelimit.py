@@ -20,7 +20,7 @@ site: Any = importlib.import_module("site_of_django")
 
 import django_ratelimit.core as their_core  # noqa: E402
 import django_ratelimit.decorators as their_decorators  # noqa: E402
-from django.core.exceptions import ImproperlyConfigured, PermissionDenied  # noqa: E402
+from django.core.exceptions import BadRequest, ImproperlyConfigured, PermissionDenied  # noqa: E402
 from django.http import HttpResponse  # noqa: E402
 from django.test import AsyncClient, AsyncRequestFactory, Client, RequestFactory, override_settings  # noqa: E402
 from django.urls import path  # noqa: E402
@@ -43,6 +43,16 @@ def limited(request: Any, error: Exception) -> HttpResponse:  # noqa: ARG001
 
 def elsewhere(request: Any) -> str:  # noqa: ARG001
     return "192.0.2.9"
+
+
+def real(request: Any) -> str | None:
+    found: str | None = request.headers.get("x-real-ip")
+    return found
+
+
+@ours.ratelimit(group="ip", key="ip", rate="100/s")
+def by_ip(_request: Any) -> HttpResponse:
+    return HttpResponse("ip")
 
 
 class Other(PermissionDenied):
@@ -92,6 +102,7 @@ urlpatterns = [
     path("both/", both),
     path("second/", second),
     path("mine/", mine),
+    path("ip/", by_ip),
     path("things/", Things.as_view()),
 ]
 
@@ -278,3 +289,25 @@ def test_tests_of_applications(key: str) -> None:
 def test_an_async_view_by_itself(key: str) -> None:
     request = AsyncRequestFactory().get("/", headers={"x-api-key": key})
     assert asyncio.run(later(request)).content == b"later"
+
+
+@pytest.mark.parametrize("increment", [False, True])
+@pytest.mark.parametrize("chosen", ["x" * 70_000, "\ud800"], ids=["long", "surrogate"])
+def test_a_key_that_cannot_be_is_the_mistake_of_its_request(key: str, chosen: str, increment: bool) -> None:
+    request = RequestFactory().post("/", {"q": chosen}) if chosen.isascii() else request_of(key)
+    by: Any = "post:q" if chosen.isascii() else lambda _group, _request: chosen
+    with pytest.raises(BadRequest):
+        ours.get_usage(request, group=key, key=by, rate="1/d", increment=increment)
+
+
+def test_an_address_in_a_header_that_is_none_is_the_mistake_of_its_request(key: str) -> None:
+    def status(path: str, **headers: str) -> int:
+        found: int = Client(raise_request_exception=False).get(path, headers=headers).status_code
+        return found
+
+    for chosen in ("HTTP_X_REAL_IP", f"{__name__}.real"):
+        with override_settings(RATELIMIT_IP_META_KEY=chosen):
+            assert status("/ip/", x_real_ip="192.0.2.1") == 200
+            assert status("/ip/", x_real_ip=f"{key}, 192.0.2.1") == 400
+            # A proxy that does not write it is a mistake of the set-up.
+            assert status("/ip/") == 500

@@ -68,6 +68,22 @@ def test_strategies_admit_their_amount_and_no_more(store: str, key: str, strateg
     assert limiter.get_window_stats(TEN, key).remaining == 10
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_limit_of_nothing_denies_as_with_their_storage(store: str, key: str, strategy: type[RateLimiter]) -> None:
+    nothing = limits.parse("0/minute")
+
+    def seen(limiter: RateLimiter) -> list[Any]:
+        answers = [
+            limiter.test(nothing, key),
+            limiter.hit(nothing, key),
+            limiter.get_window_stats(nothing, key).remaining,
+        ]
+        limiter.clear(nothing, key)
+        return answers
+
+    assert seen(strategy(on_clock(store)[0])) == seen(strategy(MemoryStorage())) == [False, False, 0]
+
+
 def test_moving_windows_are_exact(store: str, key: str) -> None:
     """Beside a list of instants, over costs and pauses at random."""
     storage, clock = on_clock(store)

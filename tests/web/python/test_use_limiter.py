@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from fastapi import Depends, FastAPI
 
 from harness import Client
 from server import RedisServer, free_port
-from tidegate import Bucket, Limiter
+from tidegate import Bucket, Limiter, LimitError
 from tidegate.fastapi import RateLimit, RateLimitMiddleware
 from tidegate.testing import Clock, limits_off, use_limiter
 
@@ -38,6 +39,12 @@ def test_a_limiter_on_a_clock(client: Client) -> None:
 def test_settlements_go_to_it_too(client: Client) -> None:
     with use_limiter(Limiter()):
         assert [client.ask().status for _ in range(6)] == [200] * 6
+
+
+@pytest.mark.parametrize("limiter", [None, "memory://"])
+def test_what_is_no_limiter_is_refused(limiter: Any) -> None:
+    with pytest.raises(LimitError, match="limiter must be a Limiter or an AsyncLimiter, got"), use_limiter(limiter):
+        pass
 
 
 def test_switched_off(client: Client) -> None:

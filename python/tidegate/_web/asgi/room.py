@@ -12,7 +12,7 @@ from ..._http import Gate
 from ..._tidegate import _APP, LimitInfo
 from ..decision import Decision, decide
 from ..drive import run
-from ..failure import of_peer
+from ..failure import invalid, of_peer
 from ..guard import Guard
 from ..room import Room
 from ..store import Store
@@ -79,6 +79,8 @@ class AsgiRoom(Room[Any]):
 
 def unaddressed(error: ConfigurationError, scope: Scope) -> Exception:
     """The error for a request without an address; uvicorn takes whatever stands in a header for one."""
+    if Gate.has_left(scope):
+        return invalid(error, "key")
     forwarded = [value.decode("latin-1") for name, value in scope["headers"] if b"forwarded" in name]
     return of_peer(error, (scope.get("client") or [None])[0], forwarded)
 

@@ -14,7 +14,7 @@ from django.utils.module_loading import import_string
 
 from ..._aio import AsyncLimiter
 from ..._errors import LimitError, refused
-from ..._http import GateOptions
+from ..._http import Gate, GateOptions
 from ..._tidegate import _APP
 from ..frames import makes_once
 from ..guard import Guard, GuardOptions
@@ -70,6 +70,11 @@ class DjangoRoom(EnvironRoom[Any]):
     environ = attrgetter("META")
     guard_class = DjangoGuard
     keys = {"user": user_of, "user_or_ip": user_of}  # noqa: RUF012
+
+    def has_left(self, request: Any) -> bool:
+        """The client of a server of ASGI has reset the connection. Those of WSGI know every address."""
+        scope = getattr(request, "scope", None)
+        return scope is not None and Gate.has_left(scope)
 
     def begin(self, environ: Mapping[str, Any]) -> None:
         """Looks for mistakes of the configuration once. Django's test client says that it is one of many processes."""
