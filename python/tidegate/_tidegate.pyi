@@ -1087,9 +1087,9 @@ class Limiter:
         """Wait until the call is admitted, at most ``max_wait`` seconds, or a ``timedelta``; ``None`` is no bound.
 
         If the wait would be longer, the call is denied immediately; nothing is charged then, unless the limit counts
-        denied calls. Calls are admitted in the order in which they were made. If the wait is cancelled or interrupted, as
-        by Ctrl-C, the charge is given back, once. With ``now`` or a ``clock`` it returns at once, and ``wait_ms`` is the
-        time to wait.
+        denied calls. Calls are admitted in the order in which they were made. If the wait is cancelled or interrupted,
+        as by Ctrl-C, the charge is given back, once. With ``now`` or a ``clock`` it returns at once, and ``wait_ms`` is
+        the time to wait.
 
         >>> from tidegate import Bucket, Limiter
         >>> limiter, mail = Limiter(), Bucket("mail", size=1, drip_rate=20)
