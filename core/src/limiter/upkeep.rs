@@ -116,9 +116,9 @@ impl Limiter {
 
     /// [`clear`](Self::clear) that calls `done` with its result; in memory at once, on this thread.
     pub fn start_clear(&self, done: impl FnOnce(Result<u64, Error>) + Send + 'static) {
-        let queue = Arc::clone(&self.queue);
+        let common = Arc::clone(&self.common);
         let done = move |removed| {
-            queue.all_released();
+            common.queue.all_released();
             done(removed);
         };
         match &self.store {
