@@ -1,7 +1,10 @@
 /** Bodies that nobody refers to any more: nobody will read them to their end, nor give them up. */
 const forgotten = new FinalizationRegistry<() => void>((giveUp) => giveUp())
 
-/** A body that reads another one, and calls when that has ended, has failed, or is given up or forgotten; perhaps more than once, and it must not know of the body. */
+/**
+ * A body that reads another one, and calls `end` when that has ended, has failed, or is given up or forgotten; perhaps
+ * more than once. The call must not refer to the body, which would never be forgotten.
+ */
 export function untilEnded(body: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
   const reader = body.getReader()
   // It may also fail while nobody reads, as when a caller aborts.
