@@ -350,5 +350,10 @@ mod tests {
         assert!(!names.claim("7", 8), "those that are known are still told apart");
         names.release(7);
         assert!(names.claim("7", 8));
+        for size in 1..=20_000 {
+            assert_eq!(names.define(&Limit::bucket(size.to_string(), size).build().expect("a bucket")), None);
+        }
+        assert_eq!(names.definitions.len(), MOST_NAMES);
+        assert!(names.define(&Limit::bucket("7", 8).build().expect("a bucket")).is_some());
     }
 }
