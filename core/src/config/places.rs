@@ -12,6 +12,8 @@ type LineColumn = (u64, u64);
 
 /// A definition in an override is the fourth level.
 const DEEPEST: u8 = 4;
+/// No parser of JSON reads what is deeper.
+const DEEPEST_READ: u8 = 128;
 
 impl Places {
     /// The names of a document that is well formed; of any other there may be none.
@@ -85,6 +87,7 @@ impl Json<'_> {
 
     fn value(&mut self, places: &mut Places, path: &str, depth: u8) {
         match self.peek() {
+            _ if depth > DEEPEST_READ => self.at = self.text.len(),
             Some(open @ (b'{' | b'[')) => {
                 self.at += 1;
                 let mut items = 0..;
@@ -98,7 +101,7 @@ impl Json<'_> {
                             if depth < DEEPEST {
                                 places.0.push((path.clone(), place(self.text, self.at)));
                             }
-                            self.value(places, &path, depth.saturating_add(1));
+                            self.value(places, &path, depth + 1);
                         }
                         Some(_) => self.member(places, path, depth),
                     }
@@ -122,7 +125,7 @@ impl Json<'_> {
         if self.peek() == Some(b':') {
             self.at += 1;
         }
-        self.value(places, &inside, depth.saturating_add(1));
+        self.value(places, &inside, depth + 1);
     }
 
     fn string(&mut self) -> Option<String> {

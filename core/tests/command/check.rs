@@ -73,6 +73,17 @@ fn faults_have_a_line_and_a_column_in_every_format() {
 }
 
 #[test]
+fn a_document_that_is_too_deep_is_a_fault() {
+    for (name, sign) in [("deep.json", "["), ("deeper.json", "{\"a\":"), ("deep.yaml", "["), ("deep.toml", "a=[")] {
+        let file = super::written(name);
+        std::fs::write(&file, sign.repeat(100_000)).unwrap();
+        let ended = tidegate(&["check", &file]);
+        assert_eq!((ended.code, ended.err.lines().count()), (Some(1), 1), "{name}: {}", ended.err);
+        assert!(ended.err.starts_with(&format!("{file}:1:")), "{}", ended.err);
+    }
+}
+
+#[test]
 fn what_limits_admit_together_is_shown_by_its_calls() {
     let file = super::written("together.toml");
     let limits =
