@@ -166,8 +166,9 @@ impl Json<'_> {
 /// stands around a name. A second parser would be as large as all of this command.
 fn yaml(text: &str, path: &str) -> Option<LineColumn> {
     let (mut from, mut to, mut found) = (0, text.len(), None);
-    for name in path.split('.').map(|name| name.trim_matches('"')) {
-        let (name, item) = name.strip_suffix(']').and_then(|name| name.split_once('[')).unwrap_or((name, ""));
+    for name in names_of(path) {
+        let item = name.strip_suffix(']').and_then(|name| name.split_once('['));
+        let (name, item) = item.filter(|_| !name.starts_with('"')).unwrap_or((name.trim_matches('"'), ""));
         let block = text.get(from..to)?;
         // The first name of an item stands behind its dash.
         let first = is_name(block, name).then_some(0);
@@ -182,6 +183,15 @@ fn yaml(text: &str, path: &str) -> Option<LineColumn> {
         (from, to, found) = (at + name.len(), end_of(text, line), Some(place(text, at)));
     }
     found
+}
+
+/// The names of a path, of which one in quotes may have dots.
+fn names_of(path: &str) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    path.split(move |sign| {
+        is_quoted ^= sign == '"';
+        sign == '.' && !is_quoted
+    })
 }
 
 /// The span of an item of the list whose name ends here, in block style: behind its dash, to the next one.
@@ -267,6 +277,9 @@ mod tests {
         assert_eq!(find(yaml, Format::Yaml, paths), [Some((3, 3)), Some((5, 5)), None]);
         let yaml = "limits:\n  # size: 1\n  'login':\n    type: bucket\n    \"size\": 0\n\n  api: 1/s\n";
         assert_eq!(find(yaml, Format::Yaml, paths), [Some((7, 3)), Some((5, 5)), None]);
+        let yaml = "api: 1/s\napi.v1: { type: bucket,\n  size: 0 }\n'b[0]': 1/s\n\"c d\":\n  size: 0\n";
+        let paths = ["\"api.v1\".size", "\"b[0]\"", "\"c d\".size"];
+        assert_eq!(find(yaml, Format::Yaml, paths), [Some((3, 3)), Some((4, 1)), Some((6, 3))]);
     }
 
     #[test]
