@@ -205,6 +205,9 @@ fn item_of(text: &str, list: usize, number: usize) -> Option<(usize, usize)> {
                 let Some(rest) = line.get(indent..)?.strip_prefix('-') else { break };
                 own = Some(indent);
                 starts.push(at + line.len() - rest.trim_start().len());
+                if starts.len() > number + 1 {
+                    break;
+                }
             }
             _ => {}
         }

@@ -84,6 +84,18 @@ fn a_document_that_is_too_deep_is_a_fault() {
 }
 
 #[test]
+fn many_faults_in_yaml_are_told_without_a_wait() {
+    let file = super::written("many-faults.yaml");
+    let entries: String = (0..10_000).map(|number| format!("- actors: ip:192.0.2.{number}\n  factor: -1\n")).collect();
+    std::fs::write(&file, format!("limits:\n  api: 1/s\noverrides:\n{entries}")).unwrap();
+    let started = std::time::Instant::now();
+    let ended = tidegate(&["check", &file]);
+    assert_eq!((ended.code, ended.err.lines().count()), (Some(1), 30_000));
+    assert!(ended.err.contains(&format!("{file}:501:3: overrides[248].factor: ")), "{}", &ended.err[..1000]);
+    assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
+#[test]
 fn what_limits_admit_together_is_shown_by_its_calls() {
     let file = super::written("together.toml");
     let limits =
