@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::output::Failure;
 use crate::config::{Format, Limits};
-use crate::limit::{Kind, Limit};
-use crate::time::Micros;
+use crate::error::{LimitError, shortened};
+use crate::limit::{Kind, Limit, period};
+use crate::time::{LONGEST, Micros};
 
 /// Limits that hold at the same time.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ pub(super) fn keyed(given: &[String]) -> Result<Vec<Limit>, Failure> {
 /// A rate as limits as text have it: so many in a period.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the bounds of a definition")]
 pub(super) fn rate(option: &str, text: &str) -> Result<(u64, Micros), Failure> {
-    let limit = Limit::parse(option, text).map_err(|error| Failure::Told(error.to_string()))?;
+    let limit = Limit::parse(option, text).map_err(|error| wrong(option, &error))?;
     match limit.kind() {
         Kind::TokenBucket(bucket) if bucket.burst.is_none() => {
             Ok((bucket.count as u64, (bucket.period * 1000.0) as u64))
@@ -66,7 +67,16 @@ pub(super) fn rate(option: &str, text: &str) -> Result<(u64, Micros), Failure> {
     }
 }
 
-/// A time as limits as text have it.
+/// A time as the periods of limits have it.
 pub(super) fn duration(option: &str, text: &str) -> Result<Micros, Failure> {
-    rate(option, &format!("1/{text}")).map(|(_, period)| period)
+    let micros = period(text).map_err(|error| wrong(option, &error))?.saturating_mul(1000);
+    if micros > LONGEST {
+        return Err(Failure::of(option, format!("must be at most 100 years, got {:?}", shortened(text, 60))));
+    }
+    Ok(micros)
+}
+
+/// The value of an option is no limit, so neither a key nor a field is named.
+fn wrong(option: &str, error: &LimitError) -> Failure {
+    Failure::of(option, format!("{}, got {}", error.problem(), error.value()))
 }

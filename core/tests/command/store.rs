@@ -123,7 +123,7 @@ fn limits_are_closed_to_an_actor_and_opened() {
 
     for (options, problem) in [
         (&[][..], "--for <TIME>"),
-        (&["--for", "soon"], "limit \"for\""),
+        (&["--for", "soon"], "for: must have a unit of time"),
         (&["--for", "1m", "--open"], "cannot be used with"),
         (&["--for", "1m", "--limits", "api: 5/hour"], "\"api\""),
     ] {

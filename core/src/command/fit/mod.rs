@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use self::answers::Answers;
 use self::family::{FAMILIES, Fitted};
+use super::limits::duration;
 use super::output::{Done, Failure, Output};
 use super::words::{count, table};
 use super::{FAULTS, FINE};
@@ -49,6 +50,9 @@ struct Summary {
 }
 
 pub(super) fn run(options: &Options, output: &mut Output) -> Done {
+    for period in &options.period {
+        duration("period", period)?;
+    }
     let answers = Answers::read(&options.file, options.time.as_deref(), &options.status)?;
     if answers.calls.is_empty() {
         return Err(Failure::of(
