@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::output::Failure;
+use crate::check::Check;
 use crate::config::{Format, Limits};
 use crate::error::{LimitError, shortened};
 use crate::limit::{Kind, Limit, period};
@@ -37,22 +38,51 @@ impl Set {
     }
 
     /// True for the name of a file of limits, whether or not it is there.
-    pub(super) fn names_file(name: &str) -> bool {
+    fn names_file(name: &str) -> bool {
         Format::of(Path::new(name)).is_some()
     }
 }
 
-/// Limits under the keys that the application gives them.
-pub(super) fn keyed(given: &[String]) -> Result<Vec<Limit>, Failure> {
-    let mut limits = Vec::new();
-    for given in given {
-        if Set::names_file(given) {
-            limits.extend(Set::read(given)?.limits);
+/// Limits under the keys that the application gives them: a document, or one limit.
+pub(super) enum Keyed {
+    Document(Limits),
+    One(Limit),
+}
+
+impl Keyed {
+    /// Reads the values of an option that is given as often as needed.
+    pub(super) fn read(given: &[String]) -> Result<Vec<Self>, Failure> {
+        given.iter().map(|given| Self::of(given)).collect()
+    }
+
+    fn of(given: &str) -> Result<Self, Failure> {
+        let refused = |error: &dyn std::fmt::Display| Failure::Told(error.to_string());
+        if !Set::names_file(given) {
+            return given.parse().map(Self::One).map_err(|error: LimitError| refused(&error));
+        }
+        let limits = Limits::load(given).map_err(|error| refused(&error))?;
+        if limits.is_empty() {
+            Err(Failure::of(&format!("{given:?}"), "has no limits"))
         } else {
-            limits.push(given.parse::<Limit>().map_err(|error| Failure::Told(error.to_string()))?);
+            Ok(Self::Document(limits))
         }
     }
-    Ok(limits)
+
+    /// The checks of an actor, by the overrides that it has.
+    pub(super) fn checks<'a>(&'a self, actor: &'a str) -> Vec<Check<'a>> {
+        match self {
+            Self::Document(limits) => limits.checks(actor).collect(),
+            Self::One(limit) => vec![Check::new(limit, actor)],
+        }
+    }
+
+    /// The limits of actors without overrides.
+    pub(super) fn limits(&self) -> Vec<Limit> {
+        match self {
+            Self::Document(limits) => limits.iter().map(|(_, limit)| limit.clone()).collect(),
+            Self::One(limit) => vec![limit.clone()],
+        }
+    }
 }
 
 /// A rate as limits as text have it: so many in a period.
