@@ -115,6 +115,18 @@ fn what_limits_admit_together_is_shown_by_its_calls() {
 }
 
 #[test]
+fn limits_that_count_no_calls_have_no_worst_span() {
+    let file = super::written("uncounted.toml");
+    for text in ["", "a = { type = 'concurrency', max = 3, lease = 60000 }\n[[overrides]]\nactor = 'x'\nfactor = 2\n"] {
+        std::fs::write(&file, text).unwrap();
+        let ended = tidegate(&["check", "--prove", &file]);
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+        let end = "\n\n  No limit counts calls, so there is nothing to take together.\n";
+        assert!(ended.out.ends_with(end), "{}", ended.out);
+    }
+}
+
+#[test]
 fn what_overrides_make_of_limits_together_is_shown_once() {
     let file = super::written("proven.toml");
     let limits = "hour = '4/hour'\nminute = '12/minute'\n";
