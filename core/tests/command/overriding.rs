@@ -100,6 +100,31 @@ fn comments_and_blanks_of_toml_stay() {
 }
 
 #[test]
+fn the_ends_of_lines_stay_as_an_editor_of_windows_writes_them() {
+    let bom = "\u{feff}";
+    for (name, before, after) in [
+        (
+            "overriding-windows.toml",
+            "# Ours.\r\napi = '10/s'\r\n",
+            "# Ours.\r\napi = '10/s'\r\n\r\n[[overrides]]\r\nactor = \"acme\"\r\nfactor = 2\r\n",
+        ),
+        (
+            "overriding-windows.json",
+            "{\r\n  \"api\": \"10/s\"\r\n}\r\n",
+            "{\r\n  \"api\": \"10/s\",\r\n  \"overrides\": [\r\n    {\r\n      \"actor\": \"acme\",\r\n      \"factor\": 2\r\n    \
+             }\r\n  ]\r\n}\r\n",
+        ),
+    ] {
+        let file = written(name);
+        for mark in ["", bom] {
+            fs::write(&file, format!("{mark}{before}")).unwrap();
+            assert_eq!(run(&file, &["--actor", "acme", "--factor", "2"]).0, Some(0));
+            assert_eq!(fs::read_to_string(&file).unwrap(), format!("{mark}{after}"));
+        }
+    }
+}
+
+#[test]
 fn a_document_that_a_server_keeps_is_changed_there() {
     let server = Server::start();
     let url = format!("{}/0/limits.toml", server.url());
