@@ -182,6 +182,15 @@ fn what_would_make_a_wrong_document_is_not_written() {
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
     let other = run("limits.yaml", &["--actor", "a", "--unlimited"]);
     assert_eq!(other.2, "FILE: must end with .json or .toml: comments of another format would be lost\n");
+    for (name, text) in
+        [("overriding-taken.toml", "overrides = '1/s'\n"), ("overriding-taken.json", "{\"overrides\":\"1/s\"}")]
+    {
+        let file = written(name);
+        fs::write(&file, text).unwrap();
+        let (code, _, told) = run(&file, &["--actor", "a", "--unlimited"]);
+        assert_eq!((code, told.starts_with("FILE: overrides: is a limit, ")), (Some(1), true), "{told}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    }
     fs::write(&file, "{ \"a\": 5 }").unwrap();
     assert_eq!(run(&file, &["--actor", "a", "--unlimited"]).2, "FILE: a: must be text or a table, got 5\n");
 }
