@@ -124,6 +124,21 @@ fn the_ends_of_lines_stay_as_an_editor_of_windows_writes_them() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_file_stays_that_of_its_owner() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+
+    let file = document("overriding-owned.json");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    // Only root may give it away.
+    let _ = chown(&file, Some(1234), Some(1234));
+    let owner = |file: &str| fs::metadata(file).map(|data| (data.uid(), data.gid(), data.mode() & 0o777)).unwrap();
+    let before = owner(&file);
+    assert_eq!(run(&file, &["--actor", "acme", "--factor", "2"]).0, Some(0));
+    assert_eq!(owner(&file), before);
+}
+
 #[test]
 fn a_document_that_a_server_keeps_is_changed_there() {
     let server = Server::start();
