@@ -115,6 +115,16 @@ fn what_limits_admit_together_is_shown_by_its_calls() {
 }
 
 #[test]
+fn too_many_calls_of_a_smooth_limit_are_not_tried_out() {
+    let file = super::written("fast.json");
+    std::fs::write(&file, r#"{ "a": { "type": "smooth", "rate": 1000000 } }"#).unwrap();
+    let started = std::time::Instant::now();
+    let ended = tidegate(&["check", "--prove", &file]);
+    assert_eq!(ended.out.matches("has too many calls to try them out").count(), 4, "{}", ended.out);
+    assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
+#[test]
 fn limits_that_count_no_calls_have_no_worst_span() {
     let file = super::written("uncounted.toml");
     for text in ["", "a = { type = 'concurrency', max = 3, lease = 60000 }\n[[overrides]]\nactor = 'x'\nfactor = 2\n"] {
