@@ -55,10 +55,9 @@ pub(super) fn run(options: &Options, output: &mut Output) -> Done {
     }
     let answers = Answers::read(&options.file, options.time.as_deref(), &options.status)?;
     if answers.calls.is_empty() {
-        return Err(Failure::of(
-            &options.file,
-            format!("has no answers; {} left out", count(answers.malformed, "line")),
-        ));
+        let names = if answers.has_names { "; --time and --status name its fields" } else { "" };
+        let problem = format!("has no answers; {} left out{names}", count(answers.malformed, "line"));
+        return Err(Failure::of(&options.file, problem));
     }
     let usual = PERIODS.map(str::to_owned);
     let periods = if options.period.is_empty() { &usual[..] } else { &options.period };
