@@ -37,19 +37,6 @@ fn a_bucket_in_numbers_and_words() {
     );
 }
 
-/// 0.29 s at 100 per second are 28.999999999999996 permits, as numbers are: the rest of the last one costs no time.
-#[test]
-fn a_smooth_limit_admits_as_many_at_once_as_is_said() {
-    for (rate, millis) in [(100.0, 290), (100.0, 300), (3.0, 1100), (999_999.0, 10), (0.5, 1000)] {
-        let limit = Limit::smooth("s", rate).max_burst(Duration::from_millis(millis)).build().expect("a limit");
-        let limiter = Limiter::new(Memory::new());
-        let is_admitted =
-            || !limiter.decide_sync_at(&[Check::new(&limit, "a")], Call::Limit, 0).expect("decided").blocked;
-        let admitted = std::iter::repeat_with(is_admitted).take_while(|admitted| *admitted).count() as u64;
-        assert_eq!(only(&limit.explain()).burst, Some(admitted), "{rate} {millis}");
-    }
-}
-
 #[test]
 fn each_type_by_the_bound_of_its_kind() {
     for (wire, burst, per_second, bounds) in [
