@@ -300,7 +300,10 @@ impl Figures for Pacing {
         match () {
             () if self.apart() <= 0.0 => None,
             () if self.warms_up => Some(1),
-            () => Some(whole(self.max_permits).saturating_add(1 + u64::from(self.rest_is_free()))),
+            () => {
+                let saved_up = whole(self.max_permits).saturating_add(u64::from(self.rest_is_free()));
+                Some(saved_up.saturating_add(1))
+            }
         }
     }
 

@@ -86,7 +86,7 @@ fn a_document_that_is_too_deep_is_a_fault() {
 #[test]
 fn many_faults_in_yaml_are_told_without_a_wait() {
     let file = super::written("many-faults.yaml");
-    let entries: String = (0..10_000).map(|number| format!("- actors: ip:192.0.2.{number}\n  factor: -1\n")).collect();
+    let entries = "- actors: ada\n  factor: -1\n".repeat(10_000);
     std::fs::write(&file, format!("limits:\n  api: 1/s\noverrides:\n{entries}")).unwrap();
     let started = std::time::Instant::now();
     let ended = tidegate(&["check", &file]);
