@@ -58,7 +58,7 @@ macro_rules! answer {
             pub const fn from_numbers(numbers: [u64; Self::NUMBERS]) -> Self {
                 let [flags, $($number,)+ $($seconds,)+ at, check] = numbers;
                 $(let _ = $seconds;)+
-                Self { $($flag: flags & $bit > 0,)+ $($number,)+ at, check: check as u32, observed: flags & OBSERVED > 0, counted: false, several: None }
+                Self { $($flag: flags & $bit > 0,)+ $($number,)+ at, check: check as u32, observed: flags & OBSERVED > 0, counted: false, closed: false, several: None }
             }
 
             $(
@@ -157,6 +157,8 @@ answer! {
             pub(crate) observed: bool,
             /// Charged although its call was denied; for merging, after which no binding needs it.
             pub(crate) counted: bool,
+            /// A block beside the limit's entry is closed; for explanations, after which no binding needs it.
+            pub(crate) closed: bool,
             /// Present only when there was more than one answer, so that a single one allocates nothing.
             pub(crate) several: Option<Several>,
         }
@@ -209,6 +211,7 @@ impl LimitInfo {
             check: 0,
             observed: false,
             counted: false,
+            closed: false,
             degraded: false,
             several: None,
         }
@@ -316,6 +319,7 @@ impl LimitInfo {
             check,
             observed: false,
             counted: false,
+            closed: false,
             several: several(answers),
         }
     }

@@ -11,6 +11,7 @@ const LONGEST: usize = 40;
 /// assert_eq!(hint("maxWait", ["cost", "maxWaitMs"]), " (did you mean maxWaitMs?)");
 /// assert_eq!(hint("max_wait_ms", ["cost", "maxWaitMs"]), " (did you mean maxWaitMs?)");
 /// assert_eq!(hint("coast", ["cost", "maxWaitMs"]), " (did you mean cost?)");
+/// assert_eq!(hint("limit", ["limiter", "limits"]), " (did you mean limits?)");
 /// assert_eq!(hint("window", ["cost", "maxWaitMs"]), "");
 /// ```
 #[must_use]
@@ -20,8 +21,9 @@ pub fn hint<S: AsRef<str>>(name: &str, known: impl IntoIterator<Item = S>) -> St
         return String::new();
     }
     let near = known.into_iter().filter_map(|known| {
-        let distance = distance(&given, &letters(known.as_ref()))?;
-        Some((distance, known))
+        let letters = letters(known.as_ref());
+        // A name may begin several others: the one that it is the most of is meant.
+        Some(((distance(&given, &letters)?, letters.len().abs_diff(given.len())), known))
     });
     let nearest = near.min_by_key(|(distance, _)| *distance);
     nearest.map_or_else(String::new, |(_, known)| format!(" (did you mean {}?)", known.as_ref()))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate::{Call, Check, Error, Limit, Limiter, Memory, State};
+use tidegate::{Call, Check, Error, Limit, Limiter, Memory, Micros, State};
 
 const SECOND: u64 = 1_000_000;
 const START: u64 = 1_750_000_000 * SECOND;
@@ -112,4 +112,25 @@ fn a_reset_without_a_store_lifts_a_block_too() {
     let info = ask(Call::Reset);
     assert_eq!((info.blocked, info.remaining, info.reset_ms, info.full_reset_ms), (false, info.quota, 0, 0));
     assert!(!ask(Call::Limit).blocked);
+}
+
+#[test]
+fn a_call_that_a_block_denies_is_explained_by_it() {
+    let (limiter, login) = (Limiter::new(Memory::new()), login());
+    let explained = |actor: &str, now: Micros| {
+        limiter.explain_checks_sync(&[Check::new(&login, actor)], Some(now)).expect("an explanation").to_string()
+    };
+    for _ in 0..2 {
+        limiter.decide_sync_at(&[Check::new(&login, "ada")], Call::Limit, 0).expect("an answer");
+    }
+    // The unit has come back after a minute.
+    let closed =
+        r#""login" would refuse this call: it is closed by a block. Retry in 13 min 20 s; empty in 28 min 20 s."#;
+    assert_eq!(explained("ada", 100 * SECOND), closed);
+    let block = Call::Block { time: Duration::from_secs(10) };
+    limiter.decide_sync_at(&[Check::new(&login, "bob")], block, 0).expect("an answer");
+    assert!(
+        explained("bob", 0).starts_with(r#""login" would refuse this call: it is closed by a block. Retry in 10 s"#)
+    );
+    assert_eq!(explained("bob", 30 * SECOND), r#""login" would admit this call: all 1 units are free."#);
 }

@@ -1,9 +1,11 @@
 //! No history of calls admits more than a type's bound in any span: every span of random histories is looked at.
 
+use std::time::Duration;
+
 use crate::strategies::{cost, definition_of, scale, start, step};
 use proptest::prelude::*;
 use serde_json::Value;
-use tidegate::{Call, Limit, State};
+use tidegate::{Call, Check, Limit, Limiter, Memory, State};
 
 /// The calls admitted, and their instants.
 type Admitted = Vec<(u64, u64)>;
@@ -180,5 +182,18 @@ bounded! {
                 sum += *cost as f64;
             }
         }
+    }
+}
+
+/// 0.29 s at 100 per second are 28.999999999999996 permits, as numbers are: the rest of the last one costs no time.
+#[test]
+fn a_smooth_limit_admits_as_many_at_once_as_is_said() {
+    for (rate, millis) in [(100.0, 290), (100.0, 300), (3.0, 1100), (999_999.0, 10), (0.5, 1000)] {
+        let limit = Limit::smooth("s", rate).max_burst(Duration::from_millis(millis)).build().expect("a limit");
+        let limiter = Limiter::new(Memory::new());
+        let is_admitted =
+            || !limiter.decide_sync_at(&[Check::new(&limit, "a")], Call::Limit, 0).expect("decided").blocked;
+        let admitted = std::iter::repeat_with(is_admitted).take_while(|admitted| *admitted).count() as u64;
+        assert_eq!(limit.explain().allowances[0].burst, Some(admitted), "{rate} {millis}");
     }
 }

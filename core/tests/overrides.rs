@@ -169,6 +169,12 @@ fn every_mistake_has_its_path() {
 fn an_override_that_another_hides_is_a_mistake_and_so_are_too_many() {
     let twice = "a = '1/s'\noverrides = [{ actor = 'x', factor = 1 }, { actor = 'x', limit = 'a', factor = 2 }]";
     assert_eq!(errors(twice, Format::Toml), ["overrides[1]: is never used: overrides[0] has the same actor"]);
+    let behind = twice.replace("[{", "[{ actor = 'y' }, {");
+    assert_eq!(
+        errors(&behind, Format::Toml)[1..],
+        ["overrides[2]: is never used: overrides[1] has the same actor"],
+        "a wrong one before them counts as well"
+    );
     let entry = |field: &str, number: usize| format!("{{ \"{field}\": \"*{number}\", \"factor\": 1 }}");
     let many = |field: &str, count: usize| {
         let each: Vec<_> = (0..count).map(|number| entry(field, number)).collect();

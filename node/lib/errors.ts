@@ -237,8 +237,13 @@ export function ownKeys(of: object, field: string, key: string): string[] {
 export function optionNames(given: object, field: string): string[] {
   if (typeof given !== 'object' || given === null) throw wrongType('', field, 'must be an object with options', given)
   const names = ownKeys(given, field, '')
-  if (names.length === 0 && !isPlain(given)) throw wrongType('', field, 'must be an object with options', given)
+  if (isForeign(given, names)) throw wrongType('', field, 'must be an object with options', given)
   return names
+}
+
+/** True for a promise, a map, or an object of another class that has no names of its own. */
+export function isForeign(given: object, names: readonly string[]): boolean {
+  return names.length === 0 && !isPlain(given)
 }
 
 /** True for `{}` of any realm, but not for an object of a class, such as a Limiter, or a URL. */

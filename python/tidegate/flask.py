@@ -88,6 +88,8 @@ class RateLimit:
         if KEY in app.extensions:
             raise ConfigurationError(f"the application {app.name!r} has a RateLimit already")
         options = {**app.config.get_namespace("TIDEGATE_"), **self._given}
+        if "limits" in options:
+            raise LimitError("limits is not an option (did you mean default?)", "", "limits", "")
         limiter, default = options.pop("limiter", MEMORY), options.pop("default", None)
         app.extensions[KEY] = App(self, app, FlaskRoom(limiter, default, **options))
 

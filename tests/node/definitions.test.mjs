@@ -134,9 +134,15 @@ test('limits from an object', () => {
       return error instanceof LimitsError
     },
   )
-  for (const document of [undefined, null, 5, [], () => {}]) {
+  // A parser of YAML may give a Map: its limits are no names of an object.
+  const map = new Map([['api', '1/s']])
+  for (const document of [undefined, null, 5, [], () => {}, map, Limits.fromObject({ api: '1/s' })]) {
     assert.throws(() => Limits.fromObject(document), /must be a table of named limits/)
   }
+  for (const document of [{ limits: map }, { limits: { api: map } }, { api: '1/s', overrides: map }]) {
+    assert.throws(() => Limits.fromObject(document), /must be text or a table, got an object/)
+  }
+  assert.equal(Limits.fromObject(Object.assign(Object.create(null), { api: '1/s' })).size, 1)
   // A variable that is not set is no decision to limit nothing.
   const unset = { api: '1/s', login: undefined }
   for (const [document, path] of [

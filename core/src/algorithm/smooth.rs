@@ -287,12 +287,23 @@ impl Algorithm for Pacing {
     }
 }
 
+impl Pacing {
+    /// True if a call that takes the last part of a permit pays less than a microsecond for the rest of it.
+    fn rest_is_free(&self) -> bool {
+        let part = self.max_permits - floor(self.max_permits);
+        part > 0.0 && floor((1.0 - part) * self.stable) == 0.0
+    }
+}
+
 impl Figures for Pacing {
     fn burst(&self) -> Option<u64> {
         match () {
             () if self.apart() <= 0.0 => None,
             () if self.warms_up => Some(1),
-            () => Some(whole(self.max_permits).saturating_add(1)),
+            () => {
+                let saved_up = whole(self.max_permits).saturating_add(u64::from(self.rest_is_free()));
+                Some(saved_up.saturating_add(1))
+            }
         }
     }
 

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use super::output::Failure;
+use crate::check::Check;
 use crate::config::{Format, Limits};
-use crate::limit::{Kind, Limit};
-use crate::time::Micros;
+use crate::error::{LimitError, shortened};
+use crate::limit::{Kind, Limit, period};
+use crate::time::{LONGEST, Micros};
 
 /// Limits that hold at the same time.
 #[derive(Debug)]
@@ -36,28 +38,57 @@ impl Set {
     }
 
     /// True for the name of a file of limits, whether or not it is there.
-    pub(super) fn names_file(name: &str) -> bool {
+    fn names_file(name: &str) -> bool {
         Format::of(Path::new(name)).is_some()
     }
 }
 
-/// Limits under the keys that the application gives them.
-pub(super) fn keyed(given: &[String]) -> Result<Vec<Limit>, Failure> {
-    let mut limits = Vec::new();
-    for given in given {
-        if Set::names_file(given) {
-            limits.extend(Set::read(given)?.limits);
+/// Limits under the keys that the application gives them: a document, or one limit.
+pub(super) enum Keyed {
+    Document(Limits),
+    One(Limit),
+}
+
+impl Keyed {
+    /// Reads the values of an option that is given as often as needed.
+    pub(super) fn read(given: &[String]) -> Result<Vec<Self>, Failure> {
+        given.iter().map(|given| Self::of(given)).collect()
+    }
+
+    fn of(given: &str) -> Result<Self, Failure> {
+        let refused = |error: &dyn std::fmt::Display| Failure::Told(error.to_string());
+        if !Set::names_file(given) {
+            return given.parse().map(Self::One).map_err(|error: LimitError| refused(&error));
+        }
+        let limits = Limits::load(given).map_err(|error| refused(&error))?;
+        if limits.is_empty() {
+            Err(Failure::of(&format!("{given:?}"), "has no limits"))
         } else {
-            limits.push(given.parse::<Limit>().map_err(|error| Failure::Told(error.to_string()))?);
+            Ok(Self::Document(limits))
         }
     }
-    Ok(limits)
+
+    /// The checks of an actor, by the overrides that it has.
+    pub(super) fn checks<'a>(&'a self, actor: &'a str) -> Vec<Check<'a>> {
+        match self {
+            Self::Document(limits) => limits.checks(actor).collect(),
+            Self::One(limit) => vec![Check::new(limit, actor)],
+        }
+    }
+
+    /// The limits of actors without overrides.
+    pub(super) fn limits(&self) -> Vec<Limit> {
+        match self {
+            Self::Document(limits) => limits.iter().map(|(_, limit)| limit.clone()).collect(),
+            Self::One(limit) => vec![limit.clone()],
+        }
+    }
 }
 
 /// A rate as limits as text have it: so many in a period.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the bounds of a definition")]
 pub(super) fn rate(option: &str, text: &str) -> Result<(u64, Micros), Failure> {
-    let limit = Limit::parse(option, text).map_err(|error| Failure::Told(error.to_string()))?;
+    let limit = Limit::parse(option, text).map_err(|error| wrong(option, &error))?;
     match limit.kind() {
         Kind::TokenBucket(bucket) if bucket.burst.is_none() => {
             Ok((bucket.count as u64, (bucket.period * 1000.0) as u64))
@@ -66,7 +97,16 @@ pub(super) fn rate(option: &str, text: &str) -> Result<(u64, Micros), Failure> {
     }
 }
 
-/// A time as limits as text have it.
+/// A time as the periods of limits have it.
 pub(super) fn duration(option: &str, text: &str) -> Result<Micros, Failure> {
-    rate(option, &format!("1/{text}")).map(|(_, period)| period)
+    let micros = period(text).map_err(|error| wrong(option, &error))?.saturating_mul(1000);
+    if micros > LONGEST {
+        return Err(Failure::of(option, format!("must be at most 100 years, got {:?}", shortened(text, 60))));
+    }
+    Ok(micros)
+}
+
+/// The value of an option is no limit, so neither a key nor a field is named.
+fn wrong(option: &str, error: &LimitError) -> Failure {
+    Failure::of(option, format!("{}, got {}", error.problem(), error.value()))
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::Write as _;
+#[cfg(unix)]
+use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 
 use clap::{ArgGroup, Args};
@@ -135,7 +137,11 @@ fn written(file: &str, text: &str) -> std::io::Result<()> {
         let mut new = fs::OpenOptions::new().write(true).create_new(true).open(&beside)?;
         new.write_all(text.as_bytes())?;
         new.sync_all()?;
-        fs::set_permissions(&beside, fs::metadata(&path)?.permissions())?;
+        let old = fs::metadata(&path)?;
+        // The program that reads the file may not be whoever changes it, but only root may give a file away.
+        #[cfg(unix)]
+        let _ = chown(&beside, Some(old.uid()), Some(old.gid()));
+        fs::set_permissions(&beside, old.permissions())?;
         fs::rename(&beside, &path)
     };
     let done = write();

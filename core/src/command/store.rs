@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::limits::{duration, keyed};
+use super::limits::{Keyed, duration};
 use super::output::{Done, Failure, Output};
 use super::words::{count, table};
 use super::{FAULTS, FINE};
-use crate::check::Check;
 use crate::decision::Call;
 use crate::explain::words::{number, time};
+use crate::info::UNLIMITED;
 use crate::limit::Value;
 use crate::limiter::Limiter;
 
@@ -71,10 +71,10 @@ impl Store {
 impl Entries {
     /// Decides all limits in one call; how many there are.
     fn decide(&self, call: Call) -> Result<usize, Failure> {
-        let (limits, limiter) = (keyed(&self.limits)?, self.store.open()?);
-        let checks: Vec<_> = limits.iter().map(|limit| Check::new(limit, &self.actor)).collect();
+        let (limits, limiter) = (Keyed::read(&self.limits)?, self.store.open()?);
+        let checks: Vec<_> = limits.iter().flat_map(|limits| limits.checks(&self.actor)).collect();
         limiter.decide_sync(&checks, call).map_err(told)?;
-        Ok(limits.len())
+        Ok(checks.len())
     }
 
     fn done(&self, limits: usize, what: &str) -> String {
@@ -101,14 +101,16 @@ pub(super) fn ping(store: &Store, output: &mut Output) -> Done {
 
 /// Shows what an actor has left in every limit, and charges nothing.
 pub(super) fn inspect(entries: &Entries, output: &mut Output) -> Done {
-    let (limits, limiter) = (keyed(&entries.limits)?, entries.store.open()?);
+    let (limits, limiter) = (Keyed::read(&entries.limits)?, entries.store.open()?);
     let mut rows = vec![["limit", "left", "of", "next call", "next unit in", "empty in"].map(str::to_owned).to_vec()];
-    for limit in &limits {
-        let info = limiter.peek_sync(limit, &entries.actor).map_err(told)?;
+    for check in limits.iter().flat_map(|limits| limits.checks(&entries.actor)) {
+        let info = limiter.decide_sync(&[check], Call::Peek).map_err(told)?;
+        // An override may have lifted the limit.
+        let units = |units: u64| if info.quota < UNLIMITED { number(units as f64) } else { "any".to_owned() };
         rows.push(vec![
-            limit.key().to_owned(),
-            number(info.remaining as f64),
-            number(info.quota as f64),
+            check.key().to_owned(),
+            units(info.remaining),
+            units(info.quota),
             if info.blocked { format!("in {}", time(info.reset_ms as f64)) } else { "at once".to_owned() },
             time(info.next_ms as f64),
             time(info.full_reset_ms as f64),

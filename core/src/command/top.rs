@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::limits::duration;
+use super::FINE;
+use super::limits::{Keyed, duration};
 use super::output::{Done, Output};
 use super::store::{Store, told};
 use super::words::{count, table};
-use super::{FINE, limits};
 use crate::Error;
 use crate::error::excerpt;
 use crate::explain::words::{number, time};
@@ -44,7 +44,8 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Shows the actors that are closest to their limits.
 pub(super) fn run(options: &Options, output: &mut Output) -> Done {
-    let (limits, limiter) = (limits::keyed(&options.limits)?, options.store.open()?);
+    let limits: Vec<_> = Keyed::read(&options.limits)?.iter().flat_map(Keyed::limits).collect();
+    let limiter = options.store.open()?;
     let pause = options.every.as_deref().map(|pause| duration("every", pause)).transpose()?;
     loop {
         let text = closest(&limiter, &limits, options.budget, options.count).map_err(told)?;

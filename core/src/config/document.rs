@@ -153,6 +153,8 @@ fn yaml(text: &str) -> Result<Entry, Fault> {
 fn yaml_problem(error: &serde_saphyr::Error) -> String {
     use serde_saphyr::Error as E;
     let problem = match error {
+        // An error where an alias stands, or below it.
+        E::AliasError { error, .. } => return yaml_problem(error),
         // The grammar's own errors.
         E::ExternalMessage { msg, .. } => without_place(msg),
         E::Eof { .. } => "unexpected end",

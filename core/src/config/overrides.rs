@@ -114,23 +114,29 @@ impl Overrides {
             return Err(vec![Fault::new("overrides".to_owned(), format!("must be at most {MOST_OVERRIDES}"))]);
         }
         let (mut overrides, mut faults) = (Self::default(), Vec::new());
+        // The numbers of the sound ones in the document, which counts wrong ones as well.
+        let mut places = Vec::new();
         for (number, entry) in entries.into_iter().enumerate() {
             let path = format!("overrides[{number}]");
             match Reading::of(&path, entry).and_then(|reading| reading.read(known)) {
-                Ok(one) => faults.extend(overrides.push(path, one)),
+                Ok(one) => match overrides.push(path, one, &places) {
+                    Some(fault) => faults.push(fault),
+                    None => places.push(number),
+                },
                 Err(mut wrong) => faults.append(&mut wrong),
             }
         }
         if faults.is_empty() { Ok(overrides) } else { Err(faults) }
     }
 
-    fn push(&mut self, path: String, one: Override) -> Option<Fault> {
+    fn push(&mut self, path: String, one: Override, places: &[usize]) -> Option<Fault> {
         let number = self.each.len();
         match &one.subject {
             Subject::Actor(actor) => {
                 let numbers = self.exact.entry(actor.clone()).or_default();
                 let earlier = |number: &&usize| self.each.get(**number).is_some_and(|earlier| hides(earlier, &one));
-                if let Some(earlier) = numbers.iter().find(earlier) {
+                let earlier = numbers.iter().find(earlier).and_then(|number| places.get(*number));
+                if let Some(earlier) = earlier {
                     return Some(Fault::new(path, format!("is never used: overrides[{earlier}] has the same actor")));
                 }
                 numbers.push(number);

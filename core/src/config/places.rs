@@ -1,53 +1,80 @@
 //! The lines and columns of the names in a document, for whoever tells an editor where something is wrong.
 
+use std::collections::HashMap;
+
 use super::document::{Format, place};
 use super::path::join;
 
 /// The places of a document's names, by their paths; in YAML the text that has them.
 #[derive(Debug, Default)]
-pub(crate) struct Places(Vec<(String, LineColumn)>, String);
+pub(crate) struct Places {
+    known: HashMap<String, LineColumn>,
+    yaml: String,
+}
 
 /// A line and a column, counted from 1.
 type LineColumn = (u64, u64);
 
+/// Paths of names, each with the byte at which it begins.
+#[derive(Default)]
+struct Names(Vec<(String, usize)>);
+
 /// A definition in an override is the fourth level.
 const DEEPEST: u8 = 4;
+/// No parser of JSON reads what is deeper.
+const DEEPEST_READ: u8 = 128;
 
 impl Places {
     /// The names of a document that is well formed; of any other there may be none.
     pub(crate) fn of(text: &str, format: Format) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut places = Self::default();
+        let mut names = Names::default();
         match format {
-            Format::Toml => places.toml(text),
-            Format::Json => places.json(text),
-            Format::Yaml => text.clone_into(&mut places.1),
+            Format::Toml => names.toml(text),
+            Format::Json => names.json(text),
+            Format::Yaml => return Self { yaml: text.to_owned(), ..Self::default() },
         }
-        places
+        Self { known: names.places(text), ..Self::default() }
     }
 
     /// The place of a path: of its last name, if it is there twice.
     pub(crate) fn find(&self, path: &str) -> Option<LineColumn> {
-        let known = self.0.iter().rev().find(|(known, _)| known == path).map(|(_, place)| *place);
-        known.or_else(|| yaml(&self.1, path))
+        self.known.get(path).copied().or_else(|| yaml(&self.yaml, path))
+    }
+}
+
+impl Names {
+    /// Their places, in one walk through the text: a document may have many names.
+    fn places(mut self, text: &str) -> HashMap<String, LineColumn> {
+        self.0.sort_by_key(|(_, at)| *at);
+        let (mut from, mut here) = (0, (1, 1));
+        let place = |(path, at): (String, usize)| {
+            let passed = text.get(from..at).unwrap_or_default();
+            let lines = passed.matches('\n').count() as u64;
+            let column = passed.rsplit('\n').next().unwrap_or_default().chars().count() as u64;
+            here = if lines > 0 { (here.0 + lines, column + 1) } else { (here.0, here.1 + column) };
+            from = at;
+            (path, here)
+        };
+        self.0.into_iter().map(place).collect()
     }
 
     fn toml(&mut self, text: &str) {
         if let Ok(document) = toml_edit::Document::parse(text) {
-            self.toml_table(text, "", document.as_table(), 1);
+            self.toml_table("", document.as_table(), 1);
         }
     }
 
-    fn toml_table(&mut self, text: &str, path: &str, table: &dyn toml_edit::TableLike, depth: u8) {
+    fn toml_table(&mut self, path: &str, table: &dyn toml_edit::TableLike, depth: u8) {
         for (name, item) in table.iter() {
             let path = join(path, name);
             let at = table.key(name).and_then(toml_edit::Key::span);
-            self.0.push((path.clone(), place(text, at.map_or(0, |span| span.start))));
+            self.0.push((path.clone(), at.map_or(0, |span| span.start)));
             if depth >= DEEPEST {
                 continue;
             }
             if let Some(table) = item.as_table_like() {
-                self.toml_table(text, &path, table, depth + 1);
+                self.toml_table(&path, table, depth + 1);
             }
             let tables = item.as_array_of_tables().into_iter().flat_map(|tables| tables.iter());
             let tables = tables.map(|table| (table.span(), Some(table as &dyn toml_edit::TableLike)));
@@ -55,9 +82,9 @@ impl Places {
             let values = values.map(|value| (value.span(), value.as_inline_table().map(|table| table as _)));
             for (number, (at, table)) in tables.chain(values).enumerate() {
                 let path = format!("{path}[{number}]");
-                self.0.push((path.clone(), place(text, at.map_or(0, |span| span.start))));
+                self.0.push((path.clone(), at.map_or(0, |span| span.start)));
                 if let Some(table) = table {
-                    self.toml_table(text, &path, table, depth + 2);
+                    self.toml_table(&path, table, depth + 2);
                 }
             }
         }
@@ -83,8 +110,9 @@ impl Json<'_> {
         bytes.get(self.at).copied()
     }
 
-    fn value(&mut self, places: &mut Places, path: &str, depth: u8) {
+    fn value(&mut self, names: &mut Names, path: &str, depth: u8) {
         match self.peek() {
+            _ if depth > DEEPEST_READ => self.at = self.text.len(),
             Some(open @ (b'{' | b'[')) => {
                 self.at += 1;
                 let mut items = 0..;
@@ -96,11 +124,11 @@ impl Json<'_> {
                         Some(_) if open == b'[' => {
                             let path = format!("{path}[{}]", items.next().unwrap_or(0));
                             if depth < DEEPEST {
-                                places.0.push((path.clone(), place(self.text, self.at)));
+                                names.0.push((path.clone(), self.at));
                             }
-                            self.value(places, &path, depth.saturating_add(1));
+                            self.value(names, &path, depth + 1);
                         }
-                        Some(_) => self.member(places, path, depth),
+                        Some(_) => self.member(names, path, depth),
                     }
                 }
             }
@@ -112,17 +140,17 @@ impl Json<'_> {
         }
     }
 
-    fn member(&mut self, places: &mut Places, path: &str, depth: u8) {
+    fn member(&mut self, names: &mut Names, path: &str, depth: u8) {
         let start = self.at;
         let Some(name) = self.string() else { return self.at = self.text.len() };
         let inside = join(path, &name);
         if depth < DEEPEST {
-            places.0.push((inside.clone(), place(self.text, start)));
+            names.0.push((inside.clone(), start));
         }
         if self.peek() == Some(b':') {
             self.at += 1;
         }
-        self.value(places, &inside, depth.saturating_add(1));
+        self.value(names, &inside, depth + 1);
     }
 
     fn string(&mut self) -> Option<String> {
@@ -138,8 +166,9 @@ impl Json<'_> {
 /// stands around a name. A second parser would be as large as all of this command.
 fn yaml(text: &str, path: &str) -> Option<LineColumn> {
     let (mut from, mut to, mut found) = (0, text.len(), None);
-    for name in path.split('.').map(|name| name.trim_matches('"')) {
-        let (name, item) = name.strip_suffix(']').and_then(|name| name.split_once('[')).unwrap_or((name, ""));
+    for name in names_of(path) {
+        let item = name.strip_suffix(']').and_then(|name| name.split_once('['));
+        let (name, item) = item.filter(|_| !name.starts_with('"')).unwrap_or((name.trim_matches('"'), ""));
         let block = text.get(from..to)?;
         // The first name of an item stands behind its dash.
         let first = is_name(block, name).then_some(0);
@@ -156,6 +185,15 @@ fn yaml(text: &str, path: &str) -> Option<LineColumn> {
     found
 }
 
+/// The names of a path, of which one in quotes may have dots.
+fn names_of(path: &str) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    path.split(move |sign| {
+        is_quoted ^= sign == '"';
+        sign == '.' && !is_quoted
+    })
+}
+
 /// The span of an item of the list whose name ends here, in block style: behind its dash, to the next one.
 fn item_of(text: &str, list: usize, number: usize) -> Option<(usize, usize)> {
     let mut at = list + text.get(list..)?.find('\n')? + 1;
@@ -167,6 +205,9 @@ fn item_of(text: &str, list: usize, number: usize) -> Option<(usize, usize)> {
                 let Some(rest) = line.get(indent..)?.strip_prefix('-') else { break };
                 own = Some(indent);
                 starts.push(at + line.len() - rest.trim_start().len());
+                if starts.len() > number + 1 {
+                    break;
+                }
             }
             _ => {}
         }
@@ -239,6 +280,9 @@ mod tests {
         assert_eq!(find(yaml, Format::Yaml, paths), [Some((3, 3)), Some((5, 5)), None]);
         let yaml = "limits:\n  # size: 1\n  'login':\n    type: bucket\n    \"size\": 0\n\n  api: 1/s\n";
         assert_eq!(find(yaml, Format::Yaml, paths), [Some((7, 3)), Some((5, 5)), None]);
+        let yaml = "api: 1/s\napi.v1: { type: bucket,\n  size: 0 }\n'b[0]': 1/s\n\"c d\":\n  size: 0\n";
+        let paths = ["\"api.v1\".size", "\"b[0]\"", "\"c d\".size"];
+        assert_eq!(find(yaml, Format::Yaml, paths), [Some((3, 3)), Some((4, 1)), Some((6, 3))]);
     }
 
     #[test]
@@ -252,6 +296,23 @@ mod tests {
         assert_eq!(find(yaml, Format::Yaml, paths), [Some((5, 4)), Some((5, 4)), Some((7, 6))]);
         let yaml = "overrides:\n  - { actor: a, factor: 1 }\n  - { actor: b, factor: 1, definition: { size: 1 } }\n";
         assert_eq!(find(yaml, Format::Yaml, paths), [Some((3, 5)), Some((3, 17)), Some((3, 42))]);
+    }
+
+    #[test]
+    fn many_names_take_no_time() {
+        let entry = |number: u64| format!("{{ \"actor\": \"é{number}\", \"factor\": -1 }}");
+        let entries: Vec<_> = (0..20_000).map(entry).collect();
+        let started = std::time::Instant::now();
+        for between in [", ", ",\n"] {
+            let json = format!("{{ \"overrides\": [{}] }}", entries.join(between));
+            let places = Places::of(&json, Format::Json);
+            let last = json.rfind("\"factor\"").map(|at| super::place(&json, at));
+            assert_eq!(places.find("overrides[19999].factor"), last);
+            for number in 0..20_000 {
+                assert!(places.find(&format!("overrides[{number}]")).is_some());
+            }
+        }
+        assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
     }
 
     #[test]

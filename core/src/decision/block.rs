@@ -46,6 +46,7 @@ impl LimitInfo {
         if left == 0 {
             return;
         }
+        self.closed = true;
         let asked = check.cost.saturating_add(check.prior) > 0;
         match verb {
             Verb::Limit | Verb::Denied | Verb::Acquire { .. } if check.admitted => {}

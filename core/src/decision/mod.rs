@@ -244,6 +244,7 @@ pub(crate) fn answer<R: Algorithm>(
         check: 0,
         observed: false,
         counted: charged && !check.admitted,
+        closed: false,
         several: None,
     }
 }

@@ -158,6 +158,7 @@ impl fmt::Display for CheckExplanation {
         let info = &self.info;
         match &self.rule {
             None => f.write_str(": it limits nothing.")?,
+            Some(_) if info.blocked && info.closed => f.write_str(": it is closed by a block.")?,
             Some(Rule::Smooth(_)) if info.blocked => {
                 f.write_str(": the permits of earlier calls have not come back yet.")?;
             }

@@ -41,6 +41,8 @@ use kinds::{Definition, kinds};
 pub use legacy::Translation;
 pub use outline::{Field, Outline, Takes};
 pub(crate) use rules::{EntryKind, Rules};
+#[cfg(feature = "cli")]
+pub(crate) use text::period;
 pub(crate) use text::{LONGEST as LONGEST_TEXT, pattern as text_pattern};
 pub use value::Value;
 

@@ -73,6 +73,29 @@ fn faults_have_a_line_and_a_column_in_every_format() {
 }
 
 #[test]
+fn a_document_that_is_too_deep_is_a_fault() {
+    for (name, sign) in [("deep.json", "["), ("deeper.json", "{\"a\":"), ("deep.yaml", "["), ("deep.toml", "a=[")] {
+        let file = super::written(name);
+        std::fs::write(&file, sign.repeat(100_000)).unwrap();
+        let ended = tidegate(&["check", &file]);
+        assert_eq!((ended.code, ended.err.lines().count()), (Some(1), 1), "{name}: {}", ended.err);
+        assert!(ended.err.starts_with(&format!("{file}:1:")), "{}", ended.err);
+    }
+}
+
+#[test]
+fn many_faults_in_yaml_are_told_without_a_wait() {
+    let file = super::written("many-faults.yaml");
+    let entries = "- actors: ada\n  factor: -1\n".repeat(10_000);
+    std::fs::write(&file, format!("limits:\n  api: 1/s\noverrides:\n{entries}")).unwrap();
+    let started = std::time::Instant::now();
+    let ended = tidegate(&["check", &file]);
+    assert_eq!((ended.code, ended.err.lines().count()), (Some(1), 30_000));
+    assert!(ended.err.contains(&format!("{file}:501:3: overrides[248].factor: ")), "{}", &ended.err[..1000]);
+    assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
+#[test]
 fn what_limits_admit_together_is_shown_by_its_calls() {
     let file = super::written("together.toml");
     let limits =
@@ -89,6 +112,28 @@ fn what_limits_admit_together_is_shown_by_its_calls() {
 ";
     assert!(together.starts_with(expected), "{together}");
     assert!(together.contains("  The worst day admits 2,000: "), "{together}");
+}
+
+#[test]
+fn too_many_calls_of_a_smooth_limit_are_not_tried_out() {
+    let file = super::written("fast.json");
+    std::fs::write(&file, r#"{ "a": { "type": "smooth", "rate": 1000000 } }"#).unwrap();
+    let started = std::time::Instant::now();
+    let ended = tidegate(&["check", "--prove", &file]);
+    assert_eq!(ended.out.matches("has too many calls to try them out").count(), 4, "{}", ended.out);
+    assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
+#[test]
+fn limits_that_count_no_calls_have_no_worst_span() {
+    let file = super::written("uncounted.toml");
+    for text in ["", "a = { type = 'concurrency', max = 3, lease = 60000 }\n[[overrides]]\nactor = 'x'\nfactor = 2\n"] {
+        std::fs::write(&file, text).unwrap();
+        let ended = tidegate(&["check", "--prove", &file]);
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+        let end = "\n\n  No limit counts calls, so there is nothing to take together.\n";
+        assert!(ended.out.ends_with(end), "{}", ended.out);
+    }
 }
 
 #[test]

@@ -82,4 +82,13 @@ fn answers_that_no_limit_gives_are_told() {
     let ended = fed(&["fit", "-"], b"x\n");
     assert_eq!(ended.code, Some(2));
     assert!(ended.err.contains("has no answers; 1 line left out"), "{}", ended.err);
+    let ended = fed(&["fit", "-", "--status", "code"], b"time,status\n1,429\n");
+    assert!(
+        ended.err.contains("has no answers; 2 lines left out; --time and --status name its fields"),
+        "{}",
+        ended.err
+    );
+    let ended = fed(&["fit", "-", "--period", "5x"], b"time,status\n1,429\n");
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.starts_with("period: must have a unit of time"), "{}", ended.err);
 }

@@ -100,6 +100,46 @@ fn comments_and_blanks_of_toml_stay() {
 }
 
 #[test]
+fn the_ends_of_lines_stay_as_an_editor_of_windows_writes_them() {
+    let bom = "\u{feff}";
+    for (name, before, after) in [
+        (
+            "overriding-windows.toml",
+            "# Ours.\r\napi = '10/s'\r\n",
+            "# Ours.\r\napi = '10/s'\r\n\r\n[[overrides]]\r\nactor = \"acme\"\r\nfactor = 2\r\n",
+        ),
+        (
+            "overriding-windows.json",
+            "{\r\n  \"api\": \"10/s\"\r\n}\r\n",
+            "{\r\n  \"api\": \"10/s\",\r\n  \"overrides\": [\r\n    {\r\n      \"actor\": \"acme\",\r\n      \"factor\": 2\r\n    \
+             }\r\n  ]\r\n}\r\n",
+        ),
+    ] {
+        let file = written(name);
+        for mark in ["", bom] {
+            fs::write(&file, format!("{mark}{before}")).unwrap();
+            assert_eq!(run(&file, &["--actor", "acme", "--factor", "2"]).0, Some(0));
+            assert_eq!(fs::read_to_string(&file).unwrap(), format!("{mark}{after}"));
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_stays_that_of_its_owner() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+
+    let file = document("overriding-owned.json");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    // Only root may give it away.
+    let _ = chown(&file, Some(1234), Some(1234));
+    let owner = |file: &str| fs::metadata(file).map(|data| (data.uid(), data.gid(), data.mode() & 0o777)).unwrap();
+    let before = owner(&file);
+    assert_eq!(run(&file, &["--actor", "acme", "--factor", "2"]).0, Some(0));
+    assert_eq!(owner(&file), before);
+}
+
+#[test]
 fn a_document_that_a_server_keeps_is_changed_there() {
     let server = Server::start();
     let url = format!("{}/0/limits.toml", server.url());
@@ -157,6 +197,15 @@ fn what_would_make_a_wrong_document_is_not_written() {
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
     let other = run("limits.yaml", &["--actor", "a", "--unlimited"]);
     assert_eq!(other.2, "FILE: must end with .json or .toml: comments of another format would be lost\n");
+    for (name, text) in
+        [("overriding-taken.toml", "overrides = '1/s'\n"), ("overriding-taken.json", "{\"overrides\":\"1/s\"}")]
+    {
+        let file = written(name);
+        fs::write(&file, text).unwrap();
+        let (code, _, told) = run(&file, &["--actor", "a", "--unlimited"]);
+        assert_eq!((code, told.starts_with("FILE: overrides: is a limit, ")), (Some(1), true), "{told}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    }
     fs::write(&file, "{ \"a\": 5 }").unwrap();
     assert_eq!(run(&file, &["--actor", "a", "--unlimited"]).2, "FILE: a: must be text or a table, got 5\n");
 }

@@ -130,8 +130,8 @@ fn no_log_is_a_crash() {
         (b"\n\n", 0, "-: 0 requests of 0 clients".to_owned()),
         (b"time,ip", 0, "-: 0 requests of 0 clients".to_owned()),
         (b"\xff\xfe\0", 2, unreadable("1 malformed line")),
-        (b"{", 2, unreadable("1 malformed line")),
-        (b"a,b\n1,2\n", 2, unreadable("2 malformed lines")),
+        (b"{", 2, unreadable("1 malformed line") + "; --actor and --time name its fields"),
+        (b"a,b\n1,2\n", 2, unreadable("2 malformed lines") + "; --actor and --time name its fields"),
         (b"\x1f\x8b", 2, "-: ".to_owned()),
     ] {
         let ended = fed(&["replay", "-", "--limits", "5/minute", "--html", &written("empty.html")], log);

@@ -157,9 +157,14 @@ fn the_picture_has_a_part_for_each_candidate() {
 #[test]
 fn what_cannot_be_simulated_is_refused() {
     for (arguments, problem) in [
-        (["--rate", "5"], "rate"),
+        (["--rate", "5"], "rate: must have \"/\" or \"per\" at character 2, got the end of the text\n"),
         (["--rate", "5/minute burst 3"], "must be a count and a period"),
-        (["--for", "soon"], "unit of time"),
+        (
+            ["--for", "15x"],
+            "for: must have a unit of time (ms, s, m, h, d, w, month or year) at character 3, got \"x\"\n",
+        ),
+        (["--for", "101 years"], "for: must be at most 100 years, got \"101 years\"\n"),
+        (["--span", "1s sliding-log"], "span: must have nothing more at character 4, got \"sliding-log\"\n"),
         (["--clients", "0"], "0 is not in 1..=100000"),
         (["--rate", "1000000000/ms"], "more than 20000000 tries"),
         (["--calls", "1s, 3 on 2s"], r#"calls: "3 on 2s" must be TIME or COUNT at TIME each TIME"#),

@@ -3,7 +3,8 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
-use tidegate::{Limit, Limiter, Redis};
+use tidegate::config::Limits;
+use tidegate::{Call, Limit, Limiter, Redis};
 
 use super::servers::Server;
 use super::tidegate;
@@ -38,6 +39,52 @@ fn an_actors_entries_are_shown_and_emptied() {
     assert_eq!(call("reset", "ip:192.0.2.1"), "2 limits of ip:192.0.2.1 reset\n");
     let shown = columns(&call("inspect", "ip:192.0.2.1"));
     assert_eq!([&shown[1][1], &shown[2][1]], ["5", "10"]);
+}
+
+#[test]
+fn the_overrides_of_an_actor_are_those_of_the_application() {
+    let server = Server::start();
+    let url = server.url();
+    let file = super::written("overridden.toml");
+    let text = r#"
+        api = "10/hour"
+        [[overrides]]
+        actor = "acme"
+        limit = "api"
+        definition = { type = "sliding-log", max = 3, period = 3600000, blockFor = 60000 }
+        [[overrides]]
+        actor = "bob"
+        factor = 0.5
+        [[overrides]]
+        actor = "monitor"
+        unlimited = true
+    "#;
+    std::fs::write(&file, text).unwrap();
+    let limits = Limits::load(&file).unwrap();
+    let is_blocked = |actor: &str| {
+        // Each of its own: one that has seen a denial denies by its deny cache for a second.
+        let limiter = Limiter::new(Redis::builder(&url).build().unwrap());
+        limiter.decide_sync(&[limits.check("api", actor).unwrap()], Call::Limit).unwrap().blocked
+    };
+    let call = |verb: &str, actor: &str, options: &[&str]| {
+        let ended = tidegate(&[&[verb, url.as_str(), actor, "--limits", &file], options].concat());
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+        ended.out
+    };
+    assert_eq!([(); 4].map(|()| is_blocked("acme")), [false, false, false, true]);
+    assert!(!is_blocked("bob"));
+    for (actor, begin) in
+        [("acme", "api     0   3  in "), ("bob", "api     19  20  at once"), ("monitor", "api    any  any  at once")]
+    {
+        let shown = call("inspect", actor, &[]);
+        let cells = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let row = cells(shown.lines().last().unwrap());
+        assert!(row.starts_with(&cells(begin)), "{shown}");
+    }
+    assert_eq!(call("reset", "acme", &[]), "1 limit of acme reset\n");
+    assert!(!is_blocked("acme"));
+    assert_eq!(call("block", "acme", &["--for", "1m"]), "1 limit of acme closed for 60 s\n");
+    assert!(is_blocked("acme"));
 }
 
 #[test]
@@ -123,7 +170,7 @@ fn limits_are_closed_to_an_actor_and_opened() {
 
     for (options, problem) in [
         (&[][..], "--for <TIME>"),
-        (&["--for", "soon"], "limit \"for\""),
+        (&["--for", "soon"], "for: must have a unit of time"),
         (&["--for", "1m", "--open"], "cannot be used with"),
         (&["--for", "1m", "--limits", "api: 5/hour"], "\"api\""),
     ] {

@@ -1,6 +1,6 @@
 /* Documents that a program has as objects, taken apart for the engine. */
 
-import { ownKeys, read } from '../errors.js'
+import { isForeign, ownKeys, read } from '../errors.js'
 import { checked } from './definition-cache.js'
 
 /** A document taken apart: each entry before those that it holds. */
@@ -31,7 +31,10 @@ function collect(entries: Entries, name: string, given: unknown, depth: number):
   const { names, values, counts } = entries
   const limit = checked(given)
   const isList = Array.isArray(given) && depth < DEEPEST
-  const isTable = limit === undefined && typeof given === 'object' && given !== null && !Array.isArray(given)
+  const isObject = limit === undefined && typeof given === 'object' && given !== null && !Array.isArray(given)
+  const members = isObject ? ownKeys(given, 'limits', '') : []
+  // A Map, whose members are no names, would be a document without limits.
+  const isTable = isObject && !isForeign(given, members)
   const at = names.push(name) - 1
   values.push(limit ? limit.handle : isTable ? undefined : given)
   counts.push(limit ? LIMIT : isTable ? 0 : VALUE)
@@ -44,7 +47,7 @@ function collect(entries: Entries, name: string, given: unknown, depth: number):
   if (!isTable || depth >= DEEPEST) return
   const hasLimits = depth === 0 || (depth === 1 && name === 'limits')
   let count = 0
-  for (const member of ownKeys(given, 'limits', '')) {
+  for (const member of members) {
     const value = read(given, member, '')
     // A field that is undefined is not given. A limit that is undefined is a mistake, which the engine names.
     const isLimit = hasLimits && !(depth === 0 && member === 'overrides')

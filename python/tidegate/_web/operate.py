@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from .._errors import ConfigurationError, LimitError, StoreError
 from .._tidegate import Limit
+from .definitions import Asked
 from .guard import Guard
 from .room import Room
 
@@ -63,8 +64,8 @@ class Operator:
     def status(self, actor: str) -> Iterator[str]:
         """Show what ACTOR, an address or what key returned, has left of each limit."""
         self._check_shared()
-        for limit in self._known():
-            yield str(_asked(self.store.sync.explain, limit, self._actor(actor)))
+        for check in self._checks(actor):
+            yield str(_asked(self.store.sync.explain, *check))
 
     def top(self, budget: int = 10_000, count: int = 20) -> Iterator[str]:
         """Show the actors that are closest to the limits."""
@@ -74,7 +75,7 @@ class Operator:
     def reset(self, actor: str, keys: Sequence[str] = ()) -> Iterator[str]:
         """Give ACTOR all of its limits back."""
         self._check_shared()
-        known = {limit.key: limit for limit in self._known()}
+        known = {limit.key: limit for limit, *_ in self._checks(actor)}
         for key in keys:
             if key not in known:
                 raise Refused(f"no limit has the key {key!r}; there are {', '.join(known) or 'none'}")
@@ -95,6 +96,12 @@ class Operator:
     def _known(self) -> list[Limit]:
         """Every limit that is known without a request, once."""
         found = (limit for place in self.places() for guard, name in place.guards for limit in guard.definitions(name))
+        return list(dict.fromkeys(found))
+
+    def _checks(self, actor: str) -> list[Asked]:
+        """The check of every limit that is known without a request, once: with the overrides of its document."""
+        name = self._actor(actor)
+        found = (check for place in self.places() for guard, at in place.guards for check in guard.known(at, name))
         return list(dict.fromkeys(found))
 
     def _actor(self, text: str) -> str:

@@ -206,6 +206,8 @@ def test_mistakes_are_told_at_once() -> None:
         RateLimit(Flask(__name__), key="ip")
     with pytest.raises(LimitError, match="burst is not an option"):
         RateLimit(Flask(__name__), burst=3)  # type: ignore[call-arg]
+    with pytest.raises(LimitError, match=r"limits is not an option \(did you mean default\?\)"):
+        RateLimit(Flask(__name__), limits="1/day")  # type: ignore[call-arg]
     with pytest.raises(LimitError, match="app must be a Flask application, got str") as caught:
         RateLimit("redis://:hush@localhost")  # type: ignore[arg-type]
     assert "hush" not in repr(vars(caught.value))

@@ -15,7 +15,7 @@ from click.testing import Result
 from flask import Flask
 
 from server import RedisServer
-from tidegate import Limiter
+from tidegate import Limiter, Limits
 from tidegate.flask import RateLimit
 
 APPS = Path(__file__).parent / "apps"
@@ -73,6 +73,20 @@ def test_an_actor_is_shown_and_reset(redis: RedisServer) -> None:
     assert app.test_client().get("/v1/items/1", headers={"X-Api-Key": actor}).status_code == 200
     unknown = run(app, "reset", actor, "--limit", "any")
     assert (unknown.exit_code, "no limit has the key 'any'; there are all, " in unknown.output) == (1, True)
+
+
+def test_the_overrides_of_an_actor_are_those_of_requests(redis: RedisServer) -> None:
+    overrides = [{"actor": "acme", "definition": "2/day sliding-log", "limit": "api"}, {"actor": "bob", "factor": 0.5}]
+    app, limits = Flask("shop"), Limits.from_dict({"limits": {"api": "5/day"}, "overrides": overrides})
+    RateLimit(app, Limiter(redis.url, namespace=uuid4().hex, timeout=5), default=limits, key="header:x-api-key")
+    app.add_url_rule("/", view_func=lambda: "hello")
+    client = app.test_client()
+    assert [client.get("/", headers={"X-Api-Key": "acme"}).status_code for _ in range(3)] == [200, 200, 429]
+    assert client.get("/", headers={"X-Api-Key": "bob"}).status_code == 200
+    assert run(app, "status", "acme").output.startswith('"api" would refuse this call: 0 of 2 units are free.')
+    assert run(app, "status", "bob").output.startswith('"api" would admit this call: 9 of 10 units are free')
+    assert run(app, "reset", "acme").output == "1 limits of acme are reset\n"
+    assert client.get("/", headers={"X-Api-Key": "acme"}).status_code == 200
 
 
 def test_actors_close_to_their_limits_are_shown(redis: RedisServer) -> None:

@@ -92,18 +92,23 @@ fn overridden(one: &Override) -> String {
     }
 }
 
+/// In YAML each place is looked for from the beginning of the document, so that all of many faults would take minutes.
+const MOST_PLACES_IN_YAML: usize = 1_000;
+
 /// A line for each fault, as compilers write them, so that editors find it.
 fn faults(file: &str, error: &LimitsError) -> String {
     let mut text = Vec::new();
     // Read once more: what cannot be read now has no places.
-    let places = Format::of(file).zip(File::open(file).ok()).map(|(format, source)| {
+    let format = Format::of(file);
+    let places = format.zip(File::open(file).ok()).map(|(format, source)| {
         let read = source.take(crate::config::LARGEST).read_to_end(&mut text);
         let text = read.ok().and_then(|_| std::str::from_utf8(&text).ok()).unwrap_or_default();
         Places::of(text, format)
     });
-    let find = |path: &str| places.as_ref()?.find(path);
+    let most = if format == Some(Format::Yaml) { MOST_PLACES_IN_YAML } else { usize::MAX };
     let mut lines = String::new();
-    for fault in error.errors() {
+    for (number, fault) in error.errors().iter().enumerate() {
+        let find = |path: &str| places.as_ref().filter(|_| number < most)?.find(path);
         let place = fault.line().zip(fault.column()).or_else(|| {
             // A field that is missing is looked for where it should be.
             let parent = fault.path().rsplit_once('.').map(|(parent, _)| parent);

@@ -20,6 +20,9 @@ struct Set<'a> {
 /// All that is certain of the limits together.
 pub(super) fn sentences(limits: &Limits) -> Result<String, Failure> {
     let usual: Vec<_> = limits.iter().map(|(_, limit)| Check::new(limit, "")).filter(is_spent).collect();
+    if usual.is_empty() {
+        return Ok("\n  No limit counts calls, so there is nothing to take together.\n".to_owned());
+    }
     let mut text = paragraph("one actor", &usual)?;
     let mut sets: Vec<Set<'_>> = Vec::new();
     for (number, one) in limits.overrides().iter().enumerate() {
@@ -54,7 +57,7 @@ fn paragraph(whom: &str, checks: &[Check<'_>]) -> Result<String, Failure> {
     let mut text = format!("\n  Together, in one decision for {whom}:\n");
     let mut sentences = prove::sentences(checks);
     // Where all limits are lifted, there is no worst.
-    if checks.is_empty() || checks.iter().any(|check| check.factor > 0.0) {
+    if checks.iter().any(|check| check.factor > 0.0) {
         sentences.append(&mut worst::sentences(checks)?);
     }
     for sentence in sentences {

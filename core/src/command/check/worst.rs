@@ -17,6 +17,8 @@ const SPANS: [(&str, Micros); 4] =
     [("second", 1_000_000), ("minute", 60_000_000), ("hour", 3_600_000_000), ("day", 86_400_000_000)];
 /// More instants than this are no example of anything.
 const MOST_STEPS: usize = 200_000;
+/// More decisions than this take longer than anybody waits: a smooth limit lets many calls come one by one at an instant.
+const MOST_LOOKS: usize = 2 * MOST_STEPS;
 /// The beginning of a year, a month, a week and a day.
 const BASE: Micros = 1_704_067_200_000_000;
 
@@ -84,9 +86,10 @@ fn calls(checks: &[Check<'_>], start: Micros, span: Micros) -> Result<Option<Vec
         let checks: SmallVec<[Check<'_>; 4]> = checks.iter().map(|check| check.cost(cost)).collect();
         limiter.decide_sync_at(&checks, call, now).map_err(|error| Failure::Told(error.to_string()))
     };
-    let (mut steps, mut now) = (Vec::<Step>::new(), start);
+    let (mut steps, mut now, mut looks) = (Vec::<Step>::new(), start, 0);
     while now - start < span {
-        if steps.len() > MOST_STEPS || checks.is_empty() {
+        looks += 1;
+        if steps.len() > MOST_STEPS || looks > MOST_LOOKS || checks.is_empty() {
             return Ok(None);
         }
         let info = decide(1, Call::Peek, now)?;

@@ -10,6 +10,8 @@ pub(super) struct Answers {
     /// Each instant, and whether the call was accepted then.
     pub(super) calls: Vec<(Micros, bool)>,
     pub(super) malformed: u64,
+    /// Its lines have fields with names.
+    pub(super) has_names: bool,
 }
 
 impl Answers {
@@ -30,6 +32,7 @@ impl Answers {
                 Line::Malformed => answers.malformed += 1,
             }
         }
+        answers.has_names = reader.has_names();
         // Two that come together keep their order.
         answers.calls.sort_by_key(|(at, _)| *at);
         Ok(answers)

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use self::answers::Answers;
 use self::family::{FAMILIES, Fitted};
+use super::limits::duration;
 use super::output::{Done, Failure, Output};
 use super::words::{count, table};
 use super::{FAULTS, FINE};
@@ -49,12 +50,14 @@ struct Summary {
 }
 
 pub(super) fn run(options: &Options, output: &mut Output) -> Done {
+    for period in &options.period {
+        duration("period", period)?;
+    }
     let answers = Answers::read(&options.file, options.time.as_deref(), &options.status)?;
     if answers.calls.is_empty() {
-        return Err(Failure::of(
-            &options.file,
-            format!("has no answers; {} left out", count(answers.malformed, "line")),
-        ));
+        let names = if answers.has_names { "; --time and --status name its fields" } else { "" };
+        let problem = format!("has no answers; {} left out{names}", count(answers.malformed, "line"));
+        return Err(Failure::of(&options.file, problem));
     }
     let usual = PERIODS.map(str::to_owned);
     let periods = if options.period.is_empty() { &usual[..] } else { &options.period };

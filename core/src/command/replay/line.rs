@@ -69,6 +69,11 @@ impl Reader {
         Self { format, actor: or(actor, &ACTORS), time: or(time, &TIMES), columns: None }
     }
 
+    /// True if its lines have fields with names.
+    pub(in crate::command) const fn has_names(&self) -> bool {
+        matches!(self.format, Some(Format::Json | Format::Csv))
+    }
+
     pub(in crate::command) fn read<'a>(&mut self, line: &'a [u8]) -> Line<'a> {
         let Ok(line) = std::str::from_utf8(line) else { return Line::Malformed };
         let line = line.trim_start_matches('\u{feff}').trim();

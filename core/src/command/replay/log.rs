@@ -58,7 +58,8 @@ impl Replay {
         match self.first_malformed {
             Some(first) if self.span.is_none() => {
                 let lines = count(self.malformed, "malformed line");
-                let problem = format!("has no request that can be read; {lines}, the first is line {first}");
+                let names = if reader.has_names() { "; --actor and --time name its fields" } else { "" };
+                let problem = format!("has no request that can be read; {lines}, the first is line {first}{names}");
                 Err(Failure::of(&options.file, problem))
             }
             _ => Ok(()),

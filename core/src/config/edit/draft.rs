@@ -1,5 +1,7 @@
 //! A document while it is changed.
 
+use crate::config::OVERRIDES;
+use crate::config::error::Fault;
 use crate::limit::Value;
 
 /// The fields that say whose override it is, and of which limit, with their texts.
@@ -15,4 +17,10 @@ pub(crate) trait Draft {
 
     /// The document as text.
     fn write(self: Box<Self>) -> String;
+}
+
+/// The fault of a document that has no room for overrides.
+pub(super) fn is_a_limit() -> Fault {
+    let problem = "is a limit, in whose place no overrides can stand: all limits must stand in a table, limits";
+    Fault::new(OVERRIDES.to_owned(), problem)
 }

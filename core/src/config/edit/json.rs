@@ -2,7 +2,7 @@
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use super::draft::{Draft, Subject};
+use super::draft::{Draft, Subject, is_a_limit};
 use crate::config::OVERRIDES;
 use crate::config::document::Format;
 use crate::config::entry::Entry;
@@ -27,7 +27,7 @@ impl Json {
         {
             draft.overrides = overrides;
         }
-        Ok(draft)
+        if draft.names.iter().any(|(name, _)| name == OVERRIDES) { Err(is_a_limit()) } else { Ok(draft) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::iter;
 
 use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike};
 
-use super::draft::{Draft, Subject};
+use super::draft::{Draft, Subject, is_a_limit};
 use crate::config::OVERRIDES;
 use crate::config::error::Fault;
 use crate::limit::Value;
@@ -14,7 +14,10 @@ pub(super) struct Toml(DocumentMut);
 
 impl Toml {
     pub(super) fn read(text: &str) -> Result<Self, Fault> {
-        text.parse().map(Self).map_err(|error: toml_edit::TomlError| Fault::of_text(error.message()))
+        let document: DocumentMut =
+            text.parse().map_err(|error: toml_edit::TomlError| Fault::of_text(error.message()))?;
+        let is_list = |item: &Item| item.is_array_of_tables() || item.is_array();
+        if document.get(OVERRIDES).is_some_and(|item| !is_list(item)) { Err(is_a_limit()) } else { Ok(Self(document)) }
     }
 }
 

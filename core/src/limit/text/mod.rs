@@ -97,6 +97,17 @@ impl Limit {
     }
 }
 
+/// A period by itself, in milliseconds, as the options of the command have it.
+#[cfg(feature = "cli")]
+pub(crate) fn period(text: &str) -> Result<u64, LimitError> {
+    let read = |text| {
+        let mut words = Words::new(text)?;
+        let millis = words.period()?;
+        if words.ended() { Ok(millis) } else { Err(words.expected("nothing more")) }
+    };
+    read(text).map_err(|problem| problem.of("", text))
+}
+
 fn list(text: &str) -> Result<Vec<Rate>, Problem> {
     let mut words = Words::new(text)?;
     let mut rates: Vec<Rate> = Vec::new();
