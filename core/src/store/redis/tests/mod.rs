@@ -129,7 +129,11 @@ impl Question {
             let sum = |of: fn(&Check<'_>) -> u64| {
                 checks.iter().filter(|other| is_same(other)).map(of).reduce(u64::saturating_add).unwrap_or(of(check))
             };
-            let (cost, spent) = (sum(|check| check.cost), sum(|check| check.spent));
+            let (cost, spent) = match Verb::from(call) {
+                // What is left upstream is left once.
+                Verb::Observe { .. } => (check.cost, check.spent),
+                _ => (sum(|check| check.cost), sum(|check| check.spent)),
+            };
             let (of, limit) = (check.actor, check.limit.key());
             let rules = check.limit.rules(check.factor).unwrap();
             for (EntryKind { shape, is_block }, rule) in rules.placed() {
