@@ -58,7 +58,7 @@ macro_rules! answer {
             pub const fn from_numbers(numbers: [u64; Self::NUMBERS]) -> Self {
                 let [flags, $($number,)+ $($seconds,)+ at, check] = numbers;
                 $(let _ = $seconds;)+
-                Self { $($flag: flags & $bit > 0,)+ $($number,)+ at, check: check as u32, observed: flags & OBSERVED > 0, counted: false, closed: false, several: None }
+                Self { $($flag: flags & $bit > 0,)+ $($number,)+ at, check: check as u16, observed: flags & OBSERVED > 0, counted: false, closed: false, several: None }
             }
 
             $(
@@ -151,8 +151,8 @@ answer! {
             /// The instant of the decision, or the later one that its charge counts as; names the charge in a
             /// [`Receipt`](crate::Receipt). 0 = no limit.
             pub at: Micros,
-            /// The index of the check that this answer belongs to.
-            pub(crate) check: u32,
+            /// The index of the check that this answer belongs to: with the flags, it fits into eight bytes.
+            pub(crate) check: u16,
             /// Of a check that is not enforced.
             pub(crate) observed: bool,
             /// Charged although its call was denied; for merging, after which no binding needs it.
@@ -237,7 +237,7 @@ impl LimitInfo {
     #[inline]
     pub(crate) fn belongs_to(&mut self, check: usize, observed: bool) {
         // A decision takes far fewer checks.
-        self.check = u32::try_from(check).unwrap_or(u32::MAX);
+        self.check = u16::try_from(check).unwrap_or(u16::MAX);
         self.observed = observed;
     }
 
