@@ -140,7 +140,9 @@ function hooksOf(room: Room<FastifyRequest>, instance: FastifyInstance, global: 
     if (config === false) return undefined
     const known = each.get(config) ?? new Map<string, Placed>()
     const name = nameOf(route, instance)
-    const placed = known.get(name) ?? hookOf(roomOf(room, config, { framework: { name } }))
+    // A route for HEAD is known by that where the one for GET takes other methods as well.
+    const before = known.get(routeName([route.method].flat(), route.url)) ?? known.get(name)
+    const placed = before ?? hookOf(roomOf(room, config, { framework: { name } }))
     each.set(config, known.set(name, placed))
     if ([route.method].flat().includes('GET')) known.set(routeName(['HEAD'], route.url), placed)
     return placed
