@@ -15,11 +15,12 @@ import { type Extensible, extensible } from './room/handle.js'
 import { functionOption, type RoomOptions } from './room/options.js'
 import { isHeld } from './room/plan.js'
 import { RateLimitError } from './room/rate-limit-error.js'
+import { rethrow } from './room/request-error.js'
 import { infosOf, onResponses } from './room/response.js'
 import { type Framework, Room } from './room/room.js'
 import { mountName, routeName } from './room/route-names.js'
 import { ending, isNoAnswer, responseOf, withHeaders } from './room/web-response.js'
-import { attempt, type Later } from './time/later.js'
+import { attempt, type Later, same } from './time/later.js'
 
 export { RateLimitError, type RoomLimit, type RoomLimits, type Rule, type Trials } from './room/handle.js'
 
@@ -196,7 +197,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
     if (onBlocked === 'error') throw answering(new RateLimitError(info, refusal.status, kept), response)
     context.status(refusal.status as 429)
     for (const name in kept) context.header(name, kept[name])
-    const own = (await onBlocked(info, context)) ?? response
+    const own = (await attempt(() => onBlocked(info, context), rethrow, same)) ?? response
     if (isRedirection(own.status)) return own
     // Hono forgets what was set before where a handler makes a response by itself.
     const missing = Object.entries(kept).filter(([name]) => own.headers?.has(name) === false)

@@ -171,6 +171,14 @@ for (const [framework, make] of answering) {
       if (!/fastify|express/.test(framework)) assert.doesNotMatch(failed.text, /password/)
     }
   })
+
+  test(`${framework}: a request is answered where onBlocked throws what is no error`, async () => {
+    for (const onBlocked of [throwing(undefined), () => Promise.reject()]) {
+      const [, failed] = await several(2, (await make({ ...standing(), onBlocked })).url)
+      // By the handler of errors that the app or its framework has.
+      assert.deepEqual([failed.status, failed.text === ''], [500, false])
+    }
+  })
 }
 
 test('express: a function that takes the response may answer later, and has not forever', async (context) => {
