@@ -19,6 +19,7 @@ import {
 } from './fastify/hooks.js'
 import { ANSWER, type Answered, INFO, placeOn, trustOf } from './fastify/requests.js'
 import type { Refusal } from './http/gate.js'
+import { isRedirection } from './results/headers.js'
 import type { LimitInfo } from './results/info.js'
 import { clientBy, isClosed } from './room/address.js'
 import { MADE_IN_REQUESTS } from './room/diagnostics.js'
@@ -191,6 +192,8 @@ function send(reply: FastifyReply, { status, headers, body }: Refusal): void {
   reply.code(status).headers(headers).send(Buffer.from(body))
 }
 
+const redirectionOf = (status: number): number => (isRedirection(status) ? status : 302)
+
 function hookOf(room: Room<FastifyRequest>): Placed {
   const { body, hook = 'onRequest' } = room.options as unknown as tidegate.RateLimitOptions
   if (!HOOKS.includes(hook)) throw outOfRange('', 'hook', `must be one of ${HOOKS.join(', ')}`, hook)
@@ -230,6 +233,9 @@ function hookOf(room: Room<FastifyRequest>): Placed {
     }
     const usual = (): void => (body === undefined ? done(error) : send(reply, refusal))
     reply.code(error.status)
+    const { redirect } = reply
+    // Fastify redirects with the status that is set, which is that of a refusal.
+    reply.redirect = (url, code) => redirect.call(reply, url, code ?? redirectionOf(reply.statusCode))
     attempt(
       () => {
         const given = onBlocked(info, request, reply)

@@ -196,10 +196,14 @@ function middlewareOf(room: Room<Context>): RateLimit {
     const kept = withoutBody(refusal.headers)
     if (onBlocked === 'error') throw answering(new RateLimitError(info, refusal.status, kept), response)
     context.status(refusal.status as 429)
-    for (const name in kept) context.header(name, kept[name])
-    const own = (await attempt(() => onBlocked(info, context), rethrow, same)) ?? response
+    const failed = (reason: unknown): never => {
+      // The response to an error of its own has them, too.
+      for (const name in kept) context.header(name, kept[name])
+      return rethrow(reason)
+    }
+    const own = (await attempt(() => onBlocked(info, context), failed, same)) ?? response
     if (isRedirection(own.status)) return own
-    // Hono forgets what was set before where a handler makes a response by itself.
+    // Not before, or a redirection by the context would have them.
     const missing = Object.entries(kept).filter(([name]) => own.headers?.has(name) === false)
     return withHeaders(own, Object.fromEntries(missing))
   }

@@ -179,6 +179,15 @@ for (const [framework, make] of answering) {
       assert.deepEqual([failed.status, failed.text === ''], [500, false])
     }
   })
+
+  test(`${framework}: onBlocked may redirect, without a status and without the headers of a refusal`, async () => {
+    // The response of Express and the reply of Fastify are the third argument, and a context is the second.
+    const onBlocked = (_info, first, second) => (second?.redirect ? second : first).redirect('/wait')
+    const [, { status, headers }] = await several(2, (await make({ ...standing(), onBlocked })).url)
+    assert.deepEqual([status, headers.get('location')], [302, '/wait'])
+    for (const name of ['retry-after', 'x-ratelimit-limit', 'cache-control'])
+      assert.equal(headers.get(name), null, name)
+  })
 }
 
 test('express: a function that takes the response may answer later, and has not forever', async (context) => {
