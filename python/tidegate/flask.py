@@ -246,7 +246,13 @@ class App:
         """Puts headers on a response, and settles what it is charged for."""
         record = _record()
         if record is not None and record.decisions:
-            if record.carry(response, response.is_streamed):
+            try:
+                goes_on = record.carry(response, response.is_streamed)
+            except BaseException:
+                # A predicate has failed, and Flask calls nothing more for this response.
+                record.close()
+                raise
+            if goes_on:
                 response.response = Settled(response.response, record)
                 response.call_on_close(record.close)
             else:

@@ -282,6 +282,15 @@ def test_a_request_that_fails_before_its_handler_holds_nothing(place: str) -> No
     check_used(limiter, [(limit, "ada", 0)])
 
 
+def test_a_predicate_of_responses_that_fails_holds_nothing() -> None:
+    limit, limiter, served = exports(), Limiter(), flask.Flask("served")
+    tidegate.flask.RateLimit(served, limiter, default=limit, key=ada, charge_on=fail)
+    served.get("/")(lambda: "done")
+    with over_werkzeug(served) as port:
+        assert [ask(port, "/").status for _ in range(3)] == [500, 500, 500]
+    check_used(limiter, [(limit, "ada", 0)])
+
+
 def test_messages_of_websockets_have_no_end_to_hold_until() -> None:
     with pytest.raises(LimitError, match="limit the websocket itself"):
         MessageLimit(exports(), limiter=Limiter())
