@@ -159,3 +159,17 @@ test('web: an outcome that is not charged gives back what is spent when the body
   await response.text()
   assert.equal(await held(), 0)
 })
+
+for (const [framework, make] of Object.entries(apps)) {
+  test(`${framework}: chargeOn is asked once for a response that holds`, async () => {
+    const [limiter, limits] = [new Limiter(), exportsOf()]
+    let asked = 0
+    const chargeOn = () => ++asked > 0
+    const { url } = await make({ limiter, limits, key, chargeOn })
+    for (let request = 1; request <= 2; request++) {
+      assert.equal((await get(url)).status, 200)
+      await isHeld(limiter, limits, 0)
+      assert.equal(asked, request)
+    }
+  })
+}
