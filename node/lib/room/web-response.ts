@@ -31,18 +31,21 @@ export function withHeaders(response: Response, headers: Headers): Response {
 /** Ends of answers that nobody applies, nor releases. */
 export const forgotten = new FinalizationRegistry<() => void>((end) => end())
 
-/** The same response, which calls once when its body has ended, or is given up; at once where there is none to send. */
+/** The same response, which calls when its body has ended, or is given up, perhaps more than once; at once where there is none to send. */
 export function ending(response: Response, method: string, end: () => void): Response {
   const { body } = response
   if (body === null || method === 'HEAD' || isNoAnswer(response)) {
     end()
     return response
   }
-  let hasEnded = false
-  const once = (): void => {
-    // A judge of outcomes is a function of the app, and may count.
-    if (!hasEnded) end()
-    hasEnded = true
+  return new Response(untilEnded(body, end), response)
+}
+
+/** The same call, made once. A judge of outcomes is a function of the app, and may count. */
+export function once(call: () => void): () => void {
+  let isMade = false
+  return () => {
+    if (!isMade) call()
+    isMade = true
   }
-  return new Response(untilEnded(body, once), response)
 }
