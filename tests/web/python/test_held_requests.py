@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import socket
+import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -229,6 +231,18 @@ def test_a_response_without_a_body_holds_nothing_and_a_decorated_view_settles_by
             assert answer.status == 200
             assert ask(port, "/open").status == 429
         check_used(limiter, [(limit, "ada", 0)])
+
+
+def test_the_response_to_head_holds_nothing_where_its_client_resets_the_connection() -> None:
+    limit, limiter = exports(), Limiter()
+    with flask_app(limiter, limit) as port:
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(b"HEAD /open HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            # Werkzeug's server reads what the client may still send, and closes no response if that fails.
+            check_used(limiter, [(limit, "ada", 0)])
 
 
 def test_a_request_that_is_cancelled_while_the_server_decides_holds_nothing() -> None:
