@@ -298,7 +298,7 @@ def test_a_request_that_fails_before_its_handler_holds_nothing(place: str) -> No
 
 def test_a_predicate_of_responses_that_fails_holds_nothing() -> None:
     limit, limiter, served = exports(), Limiter(), flask.Flask("served")
-    tidegate.flask.RateLimit(served, limiter, default=limit, key=ada, charge_on=fail)
+    tidegate.flask.RateLimit(served, limiter, default=limit, key=ada, charge_on=lambda _response: bool(fail()))
     served.get("/")(lambda: "done")
     with over_werkzeug(served) as port:
         assert [ask(port, "/").status for _ in range(3)] == [500, 500, 500]
