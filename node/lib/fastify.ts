@@ -19,6 +19,7 @@ import {
 } from './fastify/hooks.js'
 import { ANSWER, type Answered, INFO, placeOn, trustOf } from './fastify/requests.js'
 import type { Refusal } from './http/gate.js'
+import { isRedirection } from './results/headers.js'
 import type { LimitInfo } from './results/info.js'
 import { clientBy, isClosed } from './room/address.js'
 import { MADE_IN_REQUESTS } from './room/diagnostics.js'
@@ -140,7 +141,9 @@ function hooksOf(room: Room<FastifyRequest>, instance: FastifyInstance, global: 
     if (config === false) return undefined
     const known = each.get(config) ?? new Map<string, Placed>()
     const name = nameOf(route, instance)
-    const placed = known.get(name) ?? hookOf(roomOf(room, config, { framework: { name } }))
+    // A route for HEAD is known by that where the one for GET takes other methods as well.
+    const before = known.get(routeName([route.method].flat(), route.url)) ?? known.get(name)
+    const placed = before ?? hookOf(roomOf(room, config, { framework: { name } }))
     each.set(config, known.set(name, placed))
     if ([route.method].flat().includes('GET')) known.set(routeName(['HEAD'], route.url), placed)
     return placed
@@ -189,6 +192,8 @@ function send(reply: FastifyReply, { status, headers, body }: Refusal): void {
   reply.code(status).headers(headers).send(Buffer.from(body))
 }
 
+const redirectionOf = (status: number): number => (isRedirection(status) ? status : 302)
+
 function hookOf(room: Room<FastifyRequest>): Placed {
   const { body, hook = 'onRequest' } = room.options as unknown as tidegate.RateLimitOptions
   if (!HOOKS.includes(hook)) throw outOfRange('', 'hook', `must be one of ${HOOKS.join(', ')}`, hook)
@@ -228,6 +233,9 @@ function hookOf(room: Room<FastifyRequest>): Placed {
     }
     const usual = (): void => (body === undefined ? done(error) : send(reply, refusal))
     reply.code(error.status)
+    const { redirect } = reply
+    // Fastify redirects with the status that is set, which is that of a refusal.
+    reply.redirect = (url, code) => redirect.call(reply, url, code ?? redirectionOf(reply.statusCode))
     attempt(
       () => {
         const given = onBlocked(info, request, reply)

@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { ConfigurationError, StoreError, wrongType } from './errors.js'
 import { withoutBody } from './http/gate.js'
@@ -15,11 +15,12 @@ import { type Extensible, extensible } from './room/handle.js'
 import { functionOption, type RoomOptions } from './room/options.js'
 import { isHeld } from './room/plan.js'
 import { RateLimitError } from './room/rate-limit-error.js'
-import { infosOf, onResponses } from './room/response.js'
+import { rethrow } from './room/request-error.js'
+import { infosOf, onFinished, onResponses } from './room/response.js'
 import { type Framework, Room } from './room/room.js'
 import { mountName, routeName } from './room/route-names.js'
-import { ending, isNoAnswer, responseOf, withHeaders } from './room/web-response.js'
-import { attempt, type Later } from './time/later.js'
+import { ending, isNoAnswer, once, responseOf, withHeaders } from './room/web-response.js'
+import { attempt, type Later, same } from './time/later.js'
 
 export { RateLimitError, type RoomLimit, type RoomLimits, type Rule, type Trials } from './room/handle.js'
 
@@ -168,7 +169,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
       room.end(info, true)
       throw error
     }
-    const end = (): void => room.settle(info, context)
+    const end = once(() => room.settle(info, context))
     if (isNoAnswer(context.res)) {
       if (isHeld(info)) end()
       return
@@ -178,8 +179,14 @@ function middlewareOf(room: Room<Context>): RateLimit {
     const isRefused = infos.some(({ blocked }) => blocked) || isRefusal(context.res)
     const headers = isRefused ? {} : room.gate.headers(infos.length === 1 ? info : infos, context.res.status)
     for (const name in headers) context.header(name, headers[name])
-    if (isHeld(info)) context.res = ending(context.res, context.req.method, end)
-    else end()
+    if (!isHeld(info)) {
+      end()
+      return
+    }
+    context.res = ending(context.res, context.req.method, end)
+    // Of Node's own server, which does not cancel the body of a response that waits behind another.
+    const { outgoing } = (context.env ?? {}) as { readonly outgoing?: ServerResponse }
+    if (outgoing?.req !== undefined) onFinished(outgoing, end)
   }
 
   const blocked = async (info: LimitInfo, context: Context): Promise<Response> => {
@@ -195,10 +202,14 @@ function middlewareOf(room: Room<Context>): RateLimit {
     const kept = withoutBody(refusal.headers)
     if (onBlocked === 'error') throw answering(new RateLimitError(info, refusal.status, kept), response)
     context.status(refusal.status as 429)
-    for (const name in kept) context.header(name, kept[name])
-    const own = (await onBlocked(info, context)) ?? response
+    const failed = (reason: unknown): never => {
+      // The response to an error of its own has them, too.
+      for (const name in kept) context.header(name, kept[name])
+      return rethrow(reason)
+    }
+    const own = (await attempt(() => onBlocked(info, context), failed, same)) ?? response
     if (isRedirection(own.status)) return own
-    // Hono forgets what was set before where a handler makes a response by itself.
+    // Not before, or a redirection by the context would have them.
     const missing = Object.entries(kept).filter(([name]) => own.headers?.has(name) === false)
     return withHeaders(own, Object.fromEntries(missing))
   }

@@ -10,10 +10,11 @@ import type { LimitInfo } from './results/info.js'
 import { clientBy, isClosed, type Trust } from './room/address.js'
 import { type Extensible, extensible } from './room/handle.js'
 import { functionOption, type RoomOptions } from './room/options.js'
+import { rethrow } from './room/request-error.js'
 import { onResponses } from './room/response.js'
 import { type Framework, Room } from './room/room.js'
 import { APP, mountName, routeName, takesAll } from './room/route-names.js'
-import { after, attempt } from './time/later.js'
+import { attempt } from './time/later.js'
 
 export { RateLimitError, type RoomLimit, type RoomLimits, type Rule, type Trials } from './room/handle.js'
 
@@ -134,11 +135,12 @@ function middlewareOf(room: Room<Context>): RateLimit {
     if (onBlocked === 'error') throw error
     context.status = error.status
     // A function that only writes a log has not answered.
-    return after(onBlocked(info, context, next), (answer) => {
+    const answered = (answer: unknown): unknown => {
       const isLeft = context.status === error.status && !context.body && context.writable && context.respond !== false
       if (isLeft) send(context, refusal)
       return answer
-    })
+    }
+    return attempt(() => onBlocked(info, context, next), rethrow, answered)
   }
 
   return extensible(limit, room, middlewareOf)

@@ -248,7 +248,15 @@ class App:
         """Puts headers on a response, and settles what it is charged for."""
         record = _record()
         if record is not None and record.decisions:
-            if record.carry(response, response.is_streamed):
+            # The body of a response to HEAD is not read, so it never ends, and not every server closes it.
+            is_stream = response.is_streamed and _request().method != "HEAD"
+            try:
+                goes_on = record.carry(response, is_stream)
+            except BaseException:
+                # A predicate has failed, and Flask calls nothing more for this response.
+                record.close()
+                raise
+            if goes_on:
                 response.response = Settled(response.response, record)
                 response.call_on_close(record.close)
             else:

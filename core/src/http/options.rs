@@ -66,9 +66,8 @@ impl Gate {
             }
             given.proxies = Some(TrustedProxies::networks(&given.networks)?);
         }
-        if let Some(style) = given.style {
-            gate = gate.style(style.draft(given.draft).reset(given.reset));
-        }
+        let style = given.style.unwrap_or(Self::new().style);
+        gate = gate.style(style.draft(given.draft).reset(given.reset));
         match given.proxies {
             Some(proxies) => gate.trusted_proxies(proxies).build(),
             None => gate.build(),

@@ -55,8 +55,12 @@ export function refuseTaken(instance: FastifyInstance): void {
 
 export type NamedRoute = Pick<RouteOptions, 'method' | 'url'>
 
-/** The key of a route's limits as text; `/*` is all that is no route. */
+/**
+ * The key of a route's limits as text; `/*` is all that is no route. Fastify makes a route for HEAD of one for GET: both
+ * count as that, or a client would have its limit twice.
+ */
 export function nameOf({ method = [], url = '/*' }: Partial<NamedRoute>, server: FastifyInstance): string {
-  const methods = [method].flat()
+  const given = [method].flat()
+  const methods = given.join() === 'HEAD' && server.hasRoute({ method: 'GET', url }) ? ['GET'] : given
   return routeName(server.supportedMethods.every((each) => methods.includes(each)) ? [] : methods, url)
 }

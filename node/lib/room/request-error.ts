@@ -110,7 +110,8 @@ export function asked<Request, T>(ask: (request: Request) => Later<T>, request: 
   return attempt(() => ask(request), rethrow, same)
 }
 
-const rethrow = (reason: unknown): never => {
+/** Throws what a function of the app has thrown, as an error in any case. */
+export const rethrow = (reason: unknown): never => {
   throw errorFrom(reason)
 }
 

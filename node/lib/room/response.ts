@@ -245,9 +245,34 @@ function lowerCase(name: string): string {
   return lower
 }
 
-/** Calls when the response is finished, or its client is gone. */
+/** Calls, once, when the response is finished, or its client is gone. */
 export function onFinished(response: ServerResponse, call: () => void): void {
-  finished(response, { readable: false }, () => call())
+  const { req, socket } = response
+  // Behind another response of its connection it has no socket, and Node does not tell it when the connection closes.
+  const ends = socket === null && req?.socket instanceof Socket ? endsOf(req.socket) : undefined
+  let isOver = false
+  const over = (): void => {
+    ends?.delete(over)
+    if (!isOver) call()
+    isOver = true
+  }
+  ends?.add(over)
+  finished(response, { readable: false }, over)
+  if (ends !== undefined && req.socket.destroyed) setImmediate(over)
+}
+
+/** Calls at the end of connections: one listener for each, however many requests a client sends at once. */
+const ends = new WeakMap<Socket, Set<() => void>>()
+
+function endsOf(socket: Socket): Set<() => void> {
+  const known = ends.get(socket)
+  if (known !== undefined) return known
+  const calls = new Set<() => void>()
+  ends.set(socket, calls)
+  socket.once('close', () => {
+    for (const call of calls) call()
+  })
+  return calls
 }
 
 /** Sets headers; those that the response has already may stay. */

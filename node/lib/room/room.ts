@@ -5,7 +5,7 @@ import { combine, Gate, type Lines, type Refusal } from '../http/gate.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { Check } from '../limiter/parts.js'
 import { compiled, type Limit } from '../limits/definition-cache.js'
-import { type ChosenLimits, chosenLimits, type Document } from '../limits/documents.js'
+import { type ChosenLimits, chosenLimits } from '../limits/documents.js'
 import type { MistakeCode } from '../native/names.js'
 import { type NativeTrialCounts, native } from '../native/native.js'
 import { LimitInfo } from '../results/info.js'
@@ -29,6 +29,7 @@ import { APP, Place } from './route-names.js'
 import {
   type Actor,
   checkOf,
+  type DocumentRules,
   type LimitsOfRequest,
   needsName,
   plainOf,
@@ -101,7 +102,7 @@ export class Room<Request> {
   /** The rules of this room alone for a request, to which others may be added. */
   readonly #own: (request: Request, isBase: boolean) => Later<Rules<Request>>
   /** The rules of a document that may change, as it was when a request came last. */
-  #current: { readonly document: Document; readonly rules: Rules<Request> } | undefined
+  #current: DocumentRules<Request> | undefined
   readonly #name: string | undefined
   /** Rules by the names that their texts have. */
   readonly #fixed = new Map<string, Rules<Request>>()
@@ -266,8 +267,7 @@ export class Room<Request> {
   /** The rules of a document, made anew when it has changed. */
   #ofDocument(chosen: ChosenLimits): Rules<Request> {
     if (this.#current?.document !== chosen.document) {
-      const rules = rulesOfDocument(chosen, this.#settings, this.options.candidate)
-      this.#current = { document: chosen.document, rules }
+      this.#current = rulesOfDocument(chosen, this.#settings, this.options.candidate, this.#current)
     }
     return this.#current.rules
   }

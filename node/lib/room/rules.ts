@@ -5,7 +5,7 @@ import { Limiter } from '../limiter/limiter.js'
 import type { Check } from '../limiter/parts.js'
 import { compiled, type Limit } from '../limits/definition-cache.js'
 import type { Definition } from '../limits/definitions.js'
-import type { ChosenLimits, Found } from '../limits/documents.js'
+import type { ChosenLimits, Document, Found } from '../limits/documents.js'
 import { limitFrom, parseLimits } from '../limits/read.js'
 import { native } from '../native/native.js'
 import type { Later } from '../time/later.js'
@@ -108,17 +108,31 @@ export function rulesOf<Request>(
   return [beside(only, candidate)]
 }
 
-/** The rules of limits of a document, as it is now. */
+/** The rules of limits of a document, as it was when a request came. */
+export interface DocumentRules<Request> {
+  readonly document: Document
+  readonly rules: Rules<Request>
+  /** The name of its first limit when the room was made, which a candidate is for. */
+  readonly first: string | undefined
+}
+
+/** The rules of limits of a document as it is now; `before` are those that a room had. */
 export function rulesOfDocument<Request>(
   { document, names }: ChosenLimits,
   settings: Settings<Request>,
   candidate: unknown,
-): Rules<Request> {
+  before: DocumentRules<Request> | undefined,
+): DocumentRules<Request> {
   const limits = names.map((name) => document.limit(name))
-  return rulesOf(limits, '', settings, candidate).map((rule, at) => ({
+  // A limit that is added later must not be an error of every request.
+  const tried = limits.map((limit, at) => (names[at] === before?.first ? { limit, candidate } : limit))
+  const rules =
+    before === undefined ? rulesOf(limits, '', settings, candidate) : rulesOf(tried, '', settings, undefined)
+  const found = rules.map((rule, at) => ({
     ...rule,
-    find: (actor) => document.find(names[at] as string, actor),
+    find: (actor: string) => document.find(names[at] as string, actor),
   }))
+  return { document, rules: found, first: before === undefined ? names[0] : before.first }
 }
 
 /** The limits, where all of them are decided for this key's actor at cost 1 and nothing else is asked. */

@@ -171,6 +171,23 @@ for (const [framework, make] of answering) {
       if (!/fastify|express/.test(framework)) assert.doesNotMatch(failed.text, /password/)
     }
   })
+
+  test(`${framework}: a request is answered where onBlocked throws what is no error`, async () => {
+    for (const onBlocked of [throwing(undefined), () => Promise.reject()]) {
+      const [, failed] = await several(2, (await make({ ...standing(), onBlocked })).url)
+      // By the handler of errors that the app or its framework has.
+      assert.deepEqual([failed.status, failed.text === ''], [500, false])
+    }
+  })
+
+  test(`${framework}: onBlocked may redirect, without a status and without the headers of a refusal`, async () => {
+    // The response of Express and the reply of Fastify are the third argument, and a context is the second.
+    const onBlocked = (_info, first, second) => (second?.redirect ? second : first).redirect('/wait')
+    const [, { status, headers }] = await several(2, (await make({ ...standing(), onBlocked })).url)
+    assert.deepEqual([status, headers.get('location')], [302, '/wait'])
+    for (const name of ['retry-after', 'x-ratelimit-limit', 'cache-control'])
+      assert.equal(headers.get(name), null, name)
+  })
 }
 
 test('express: a function that takes the response may answer later, and has not forever', async (context) => {

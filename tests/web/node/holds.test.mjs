@@ -54,6 +54,23 @@ for (const framework of ['express5', 'fastify', 'hono', 'web']) {
   })
 }
 
+/** Without the server of web handlers, which is the app's. */
+const served = Object.entries(apps).filter(([name]) => name !== 'web')
+for (const [framework, make] of served) {
+  test(`${framework}: responses that wait behind another release when their connection closes`, async () => {
+    const [limiter, limits] = [new Limiter(), concurrency({ key: `pipeline ${++names}`, max: 9, lease: 600_000 })]
+    const { url } = await make({ limiter, limits, key })
+    const socket = connect(new URL(url).port, '127.0.0.1')
+    const paths = ['/open', '/', '/open']
+    socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join(''))
+    const used = async () => 9 - (await limiter.peek(limits, 'ada')).remaining
+    // Hono reads a short body at once.
+    await eventually(used, (units) => units >= 2, PATIENCE_MS)
+    socket.destroy()
+    await eventually(used, (units) => units === 0, PATIENCE_MS)
+  })
+}
+
 test('a client that leaves before there is a response releases', async () => {
   for (const framework of ['express5', 'fastify', 'koa3', 'hono']) {
     const [limiter, limits] = [new Limiter(), exportsOf()]
@@ -159,3 +176,17 @@ test('web: an outcome that is not charged gives back what is spent when the body
   await response.text()
   assert.equal(await held(), 0)
 })
+
+for (const [framework, make] of Object.entries(apps)) {
+  test(`${framework}: chargeOn is asked once for a response that holds`, async () => {
+    const [limiter, limits] = [new Limiter(), exportsOf()]
+    let asked = 0
+    const chargeOn = () => ++asked > 0
+    const { url } = await make({ limiter, limits, key, chargeOn })
+    for (let request = 1; request <= 2; request++) {
+      assert.equal((await get(url)).status, 200)
+      await isHeld(limiter, limits, 0)
+      assert.equal(asked, request)
+    }
+  })
+}

@@ -295,6 +295,29 @@ test('fastify: the key is the methods and the whole template, or the prefix of t
   assert.deepEqual(await codes(), [])
 })
 
+test('fastify: HEAD counts as GET, whichever comes first', async () => {
+  const limits = { limits: '1/hour' }
+  const places = {
+    hook: async (app) => {
+      await app.register(forFastify, { global: false })
+      app.get('/', { onRequest: app.rateLimit(limits) }, () => 'hello')
+    },
+    // Without `await` the plugin is loaded later than the route.
+    earlier: async (app) => {
+      app.register(forFastify, { global: false })
+      app.get('/', { config: { rateLimit: limits } }, () => 'hello')
+    },
+  }
+  for (const [place, limit] of Object.entries(places)) {
+    const app = Fastify()
+    await limit(app)
+    const statuses = []
+    for (const method of ['HEAD', 'GET', 'HEAD']) statuses.push((await app.inject({ url: '/', method })).statusCode)
+    assert.deepEqual(statuses, [200, 429, 429], place)
+  }
+  assert.deepEqual(await codes(), [])
+})
+
 test('fastify: an instance inside without a prefix has to name what it adds', async () => {
   const app = Fastify()
   await app.register(forFastify, { limits: '9/hour' })

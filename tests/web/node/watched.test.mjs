@@ -112,12 +112,17 @@ test('a function of the factor is scaled by the override, and units that are hel
   assert.equal(await admitted(held.url, 'ada', 5), 5)
 })
 
-test('a candidate of a document of one limit is counted', async () => {
-  const { limits } = await watched()
+test('a candidate of a document of one limit is counted, and stays beside it where others are added', async () => {
+  const { path, limits } = await watched()
   const { url, trials } = await apps.koa3({ limits, key, candidate: '1/hour' })
   assert.equal(await admitted(url, 'ada', 3), 3)
   const counts = { bothAdmitted: 1, bothDenied: 0, onlyLiveDenied: 0, onlyCandidateDenied: 2 }
   assert.deepEqual(trials().candidates, { api: counts })
+  writeFileSync(path, `more = "9/hour"\n${DOCUMENT}`)
+  await limits.reload()
+  assert.equal(await admitted(url, 'bob', 4), 3)
+  const more = { bothAdmitted: 2, bothDenied: 1, onlyLiveDenied: 0, onlyCandidateDenied: 4 }
+  assert.deepEqual(trials().candidates, { api: more })
 })
 
 test('numbers are checked when a place is made', async () => {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import socket
+import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -231,6 +233,18 @@ def test_a_response_without_a_body_holds_nothing_and_a_decorated_view_settles_by
         check_used(limiter, [(limit, "ada", 0)])
 
 
+def test_the_response_to_head_holds_nothing_where_its_client_resets_the_connection() -> None:
+    limit, limiter = exports(), Limiter()
+    with flask_app(limiter, limit) as port:
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(b"HEAD /open HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            # Werkzeug's server reads what the client may still send, and closes no response if that fails.
+            check_used(limiter, [(limit, "ada", 0)])
+
+
 def test_a_request_that_is_cancelled_while_the_server_decides_holds_nothing() -> None:
     limit = exports()
     with RedisServer() as server:
@@ -279,6 +293,15 @@ def test_a_request_that_fails_before_its_handler_holds_nothing(place: str) -> No
         app.get("/", dependencies=needed)(lambda: "done")
         with over_uvicorn(app) as port:
             assert [ask(port, "/").status for _ in range(2)] == [200, 500]
+    check_used(limiter, [(limit, "ada", 0)])
+
+
+def test_a_predicate_of_responses_that_fails_holds_nothing() -> None:
+    limit, limiter, served = exports(), Limiter(), flask.Flask("served")
+    tidegate.flask.RateLimit(served, limiter, default=limit, key=ada, charge_on=lambda _response: bool(fail()))
+    served.get("/")(lambda: "done")
+    with over_werkzeug(served) as port:
+        assert [ask(port, "/").status for _ in range(3)] == [500, 500, 500]
     check_used(limiter, [(limit, "ada", 0)])
 
 

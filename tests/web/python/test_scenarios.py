@@ -132,8 +132,8 @@ def fastapi(limiter: Limiter, scenario: Scenario) -> Any:
     app, shop = FastAPI(), APIRouter(prefix="/shop", dependencies=limited(scenario.router))
     app.add_middleware(RateLimitMiddleware, limiter=limiter, limits=scenario.limits, **scenario.options)
     for routes in (app, shop):
-        for method in ("GET", "POST"):
-            routes.api_route("/items/{id}", methods=[method], dependencies=limited(scenario.item))(serve)
+        for methods in (["GET", "HEAD"], ["POST"]):
+            routes.api_route("/items/{id}", methods=methods, dependencies=limited(scenario.item))(serve)
     shop.get("/cart")(serve)
     app.include_router(shop)
     app.api_route("/{path:path}", methods=METHODS)(serve)
