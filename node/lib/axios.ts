@@ -7,7 +7,7 @@
 import axios, { type AxiosAdapter, type AxiosError, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios'
 import { exchanged, isInMemory, Outgoing, type OutgoingOptions } from './client/outgoing.js'
 import { wrongType } from './errors.js'
-import { untilEnded } from './http/body.js'
+import { untilForgotten } from './http/body.js'
 
 export type { OutgoingLimit, OutgoingOptions, OutgoingRequest } from './client/outgoing.js'
 export { BlockedError } from './limiter/blocked-error.js'
@@ -71,7 +71,7 @@ export function rateLimit<Instance extends AxiosLike>(instance: Instance, option
         const { response } = outcome
         const { data } = response
         // Of axios's adapter over fetch.
-        if (data instanceof ReadableStream) response.data = untilEnded(data, release)
+        if (data instanceof ReadableStream) response.data = untilForgotten(data, release)
         else if (isOpen(config, data)) data.once('close', release)
         else release()
         return outcome

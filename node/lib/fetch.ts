@@ -6,7 +6,7 @@
 
 import { exchanged, isInMemory, Outgoing, type OutgoingOptions } from './client/outgoing.js'
 import { wrongType } from './errors.js'
-import { untilEnded } from './http/body.js'
+import { untilForgotten } from './http/body.js'
 
 export type { OutgoingLimit, OutgoingOptions, OutgoingRequest } from './client/outgoing.js'
 export { BlockedError } from './limiter/blocked-error.js'
@@ -75,7 +75,7 @@ function ending(response: Response, release: () => void): Response {
     release()
     return response
   }
-  return named(new Response(untilEnded(response.body, release), response), response)
+  return named(new Response(untilForgotten(response.body, release), response), response)
 }
 
 /** A response with the URL of another one, which no program can give it; its clones too. */

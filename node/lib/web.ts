@@ -5,6 +5,7 @@
  */
 
 import { wrongType } from './errors.js'
+import { untilForgotten } from './http/body.js'
 import type { Refusal } from './http/gate.js'
 import type { Headers } from './results/headers.js'
 import type { LimitInfo } from './results/info.js'
@@ -116,7 +117,7 @@ function checkOf(room: Room<Request>): RateLimit {
       if (isHeld(info)) {
         // From here on the body holds, which outlives this answer.
         forgotten.unregister(watch)
-        return ending(own, request.method, end)
+        return ending(own, request.method, end, untilForgotten)
       }
       end()
       return own

@@ -1,15 +1,27 @@
-/** Bodies that nobody refers to any more: nobody will read them to their end, nor give them up. */
-const forgotten = new FinalizationRegistry<() => void>((giveUp) => giveUp())
+/** A body that reads another one, and calls, perhaps more than once, when that has ended, has failed, or is given up. */
+export const untilEnded = (body: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> =>
+  watched(body.getReader(), end)
 
 /**
- * A body that reads another one, and calls `end` when that has ended, has failed, or is given up or forgotten; perhaps
- * more than once. The call must not refer to the body, which would never be forgotten.
+ * The same for a body that nobody may read to its end, nor give up: it is given up when nothing refers to it any more. The
+ * call must not refer to it, either.
  */
-export function untilEnded(body: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
+export function untilForgotten(body: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
   const reader = body.getReader()
+  const read = watched(reader, end)
+  forgotten.register(read, () => {
+    end()
+    reader.cancel().catch(() => {})
+  })
+  return read
+}
+
+const forgotten = new FinalizationRegistry<() => void>((giveUp) => giveUp())
+
+function watched(reader: ReadableStreamDefaultReader<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
   // It may also fail while nobody reads, as when a caller aborts.
   reader.closed.then(end, end)
-  const watched = new ReadableStream<Uint8Array>(
+  return new ReadableStream(
     {
       async pull(controller) {
         try {
@@ -29,9 +41,4 @@ export function untilEnded(body: ReadableStream<Uint8Array>, end: () => void): R
     },
     { highWaterMark: 0 },
   )
-  forgotten.register(watched, () => {
-    end()
-    reader.cancel().catch(() => {})
-  })
-  return watched
 }

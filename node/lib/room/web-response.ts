@@ -31,14 +31,17 @@ export function withHeaders(response: Response, headers: Headers): Response {
 /** Ends of answers that nobody applies, nor releases. */
 export const forgotten = new FinalizationRegistry<() => void>((end) => end())
 
-/** The same response, which calls when its body has ended, or is given up, perhaps more than once; at once where there is none to send. */
-export function ending(response: Response, method: string, end: () => void): Response {
+/**
+ * The same response, which calls when its body has ended, or is given up, perhaps more than once; at once where there is
+ * none to send.
+ */
+export function ending(response: Response, method: string, end: () => void, until = untilEnded): Response {
   const { body } = response
   if (body === null || method === 'HEAD' || isNoAnswer(response)) {
     end()
     return response
   }
-  return new Response(untilEnded(body, end), response)
+  return new Response(until(body, end), response)
 }
 
 /** The same call, made once. A judge of outcomes is a function of the app, and may count. */

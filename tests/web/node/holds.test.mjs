@@ -159,6 +159,25 @@ test('web: a body holds while the answer that applied it is garbage, and until i
   await eventually(afterwards, ({ held }) => held === 0, PATIENCE_MS)
 })
 
+test('hono: nothing is kept of a request whose response has ended', async () => {
+  let left = 0
+  const contexts = new FinalizationRegistry(() => left--)
+  const limits = exportsOf()
+  const seen = (context) => {
+    left++
+    contexts.register(context, undefined)
+    return 'ada'
+  }
+  const { url } = await apps.hono({ limiter: new Limiter(), limits, key: seen })
+  for (let asked = 0; asked < 20; asked++) assert.equal((await get(url)).status, 200)
+  const afterwards = () => {
+    gc()
+    return left
+  }
+  // The newest may be on a stack still.
+  await eventually(afterwards, (left) => left <= 2, PATIENCE_MS)
+})
+
 test('web: limits beside what is held stay charged where another room gives back its own', async () => {
   const [limiter, limits] = [new Limiter(), exportsOf()]
   const [api, login] = ['api', 'login'].map((name) => bucket({ key: name, size: 9 }))
