@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use futures_util::future::select_ok;
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::cluster_map::{NodeView, ask};
 use super::reroute::{NoOthers, Reroute};
 use crate::failure::Failure;
 use crate::store::redis::connection::Connection;
 use crate::store::redis::connection::message::Message;
+use crate::store::redis::connection::rest::Rests;
 use crate::store::redis::context::Context;
 use crate::store::redis::protocol::keys::slot_of;
 use crate::store::redis::settings::address::Target;
@@ -21,7 +22,7 @@ use crate::store::redis::settings::endpoint::Endpoint;
 use crate::store::redis::settings::url::Node;
 
 const SLOTS: usize = 16_384;
-/// Between two looks at the map, at the least, and while a node has failed.
+/// Between two looks at the map, at the least.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The server in events about all of them.
@@ -278,11 +279,18 @@ impl Map {
     }
 }
 
-/// Looks at the map when something says that it is stale, and again and again while a node has failed.
+/// Looks at the map when something says that it is stale, and again and again while it is in doubt: each look connects to
+/// every node, so they become rarer the longer that lasts.
 async fn keep_map(task: MapTask, stale: Arc<Notify>) {
+    let (mut doubted, mut rests) = (None, Rests::default());
     loop {
-        let Some(unwell) = task.0.upgrade().map(|cluster| cluster.is_open()) else { return };
-        if !unwell {
+        let Some(in_doubt) = task.0.upgrade().map(|cluster| cluster.is_open()) else { return };
+        if in_doubt {
+            let since = *doubted.get_or_insert_with(Instant::now);
+            let rest = rests.after(since.elapsed(), LOOK_EVERY).saturating_sub(LOOK_EVERY);
+            drop(timeout(rest, stale.notified()).await);
+        } else {
+            doubted = None;
             stale.notified().await;
         }
         match task.0.upgrade() {
