@@ -119,3 +119,38 @@ fn a_node_without_slots_is_asked_for_what_moves_there() {
     }
     assert_eq!(empty.run::<u64>("DBSIZE"), 1);
 }
+
+/// One node that serves the slots that it has, though others have no node.
+fn node_of(slots: std::ops::Range<u64>) -> Server {
+    let node = Server::with(&["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"]);
+    add_slots(&node, slots);
+    wait_until("it serves them", || node.run::<String>("CLUSTER INFO").contains("cluster_state:ok"));
+    node
+}
+
+fn add_slots(node: &Server, slots: std::ops::Range<u64>) {
+    let slots: Vec<_> = slots.map(|slot| slot.to_string()).collect();
+    node.run::<()>(&format!("CLUSTER ADDSLOTS {}", slots.join(" ")));
+}
+
+/// An actor whose slot is in this half.
+fn actor_in(node: &Server, slots: &std::ops::Range<u64>) -> String {
+    let is_there = |actor: &String| slots.contains(&node.run(&format!("CLUSTER KEYSLOT {actor}")));
+    (0..).map(|number| format!("actor{number}")).find(is_there).expect("an actor")
+}
+
+#[test]
+fn slots_that_get_their_node_later_are_found() {
+    for served in [0..8192, 8192..16_384] {
+        let lacking = if served.start == 0 { 8192..16_384 } else { 0..8192 };
+        let node = node_of(served.clone());
+        let (limiter, limit) =
+            (raising(&format!("redis+cluster://127.0.0.1:{}", node.port), PATIENT), hourly("gaps", 9));
+        let Err(Error::Store(error)) = limiter.limit_sync(&limit, &actor_in(&node, &lacking)) else {
+            panic!("nobody has this slot");
+        };
+        assert_eq!(error.failure(), Failure::NotReady, "{error}");
+        add_slots(&node, lacking.clone());
+        wait_until("the slots are found", || limiter.limit_sync(&limit, &actor_in(&node, &lacking)).is_ok());
+    }
+}

@@ -46,6 +46,8 @@ struct Map {
     connections: HashMap<Node, Arc<Connection>>,
     /// For each slot the index of its node; empty before the map is known.
     owners: Vec<Option<u16>>,
+    /// Some slots have no node.
+    has_gaps: bool,
     nodes: Vec<Node>,
     /// Every primary that the map knows, those without slots too. No other is ever connected to, as it would be sent the
     /// password.
@@ -218,6 +220,7 @@ impl Cluster {
             map.owners.get_mut(first..=last).into_iter().flatten().for_each(|owner| *owner = index);
             self.connection(&mut map, &node);
         }
+        map.has_gaps = map.owners.contains(&None);
         map.known = known;
         let Map { connections, known, early, astray, .. } = &mut *map;
         // A connection that leaves the map finishes what is on its way, and sends on what is not.
@@ -265,6 +268,11 @@ impl Cluster {
         }
     }
 
+    /// Another look may find what this map lacks: a node has failed, or slots have none.
+    fn is_in_doubt(&self) -> bool {
+        self.is_open() || self.map().has_gaps
+    }
+
     /// A look is wanted: there is a cluster, or something waits to know whether there is.
     fn wants_look(&self) -> bool {
         let map = self.map();
@@ -284,7 +292,7 @@ impl Map {
 async fn keep_map(task: MapTask, stale: Arc<Notify>) {
     let (mut doubted, mut rests) = (None, Rests::default());
     loop {
-        let Some(in_doubt) = task.0.upgrade().map(|cluster| cluster.is_open()) else { return };
+        let Some(in_doubt) = task.0.upgrade().map(|cluster| cluster.is_in_doubt()) else { return };
         if in_doubt {
             let since = *doubted.get_or_insert_with(Instant::now);
             let rest = rests.after(since.elapsed(), LOOK_EVERY).saturating_sub(LOOK_EVERY);
