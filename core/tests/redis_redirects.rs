@@ -136,7 +136,7 @@ fn add_slots(node: &Server, slots: std::ops::Range<u64>) {
 /// An actor whose slot is in this half.
 fn actor_in(node: &Server, slots: &std::ops::Range<u64>) -> String {
     let is_there = |actor: &String| slots.contains(&node.run(&format!("CLUSTER KEYSLOT {actor}")));
-    (0..).map(|number| format!("actor{number}")).find(is_there).expect("an actor")
+    (0..1000).map(|number| format!("actor{number}")).find(is_there).expect("an actor")
 }
 
 #[test]
@@ -152,5 +152,28 @@ fn slots_that_get_their_node_later_are_found() {
         assert_eq!(error.failure(), Failure::NotReady, "{error}");
         add_slots(&node, lacking.clone());
         wait_until("the slots are found", || limiter.limit_sync(&limit, &actor_in(&node, &lacking)).is_ok());
+    }
+}
+
+#[test]
+fn slots_without_a_node_keep_nobody_from_the_others() {
+    for served in [0..8192, 8192..16_384] {
+        let lacking = if served.start == 0 { 8192..16_384 } else { 0..8192 };
+        let mut node = node_of(served.clone());
+        let (there, nowhere) = (actor_in(&node, &served), actor_in(&node, &lacking));
+        let (limiter, limit) =
+            (raising(&format!("redis+cluster://127.0.0.1:{}", node.port), PATIENT), hourly("gaps", 999));
+        limiter.limit_sync(&limit, &there).expect("an answer");
+        assert!(limiter.ping_sync().is_ok());
+        let is_not_ready = |answer| matches!(answer, Err(Error::Store(error)) if error.failure() == Failure::NotReady);
+        for _ in 0..3 {
+            assert!(is_not_ready(limiter.limit_sync(&limit, &nowhere)));
+            limiter.limit_sync(&limit, &there).expect("a slot that has a node");
+        }
+        // A probe finds it back, too.
+        node.kill();
+        wait_until("it is missed", || limiter.limit_sync(&limit, &there).is_err());
+        node.restart();
+        wait_until("it is found back", || limiter.limit_sync(&limit, &there).is_ok());
     }
 }

@@ -173,10 +173,11 @@ async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe
         }
     };
     match answer {
-        Err(error) if !matches!(ErrorAction::of(&error), ErrorAction::Redirect { .. } | ErrorAction::Retry) => {
-            Err(error)
-        }
-        _ => Ok(()),
+        Err(error) => match ErrorAction::of(&error) {
+            ErrorAction::Redirect { .. } | ErrorAction::Retry | ErrorAction::NoOwner => Ok(()),
+            _ => Err(error),
+        },
+        Ok(_) => Ok(()),
     }
 }
 
@@ -345,6 +346,7 @@ fn error(failure: Failure, server: &dyn Display) -> StoreError {
 fn failure_of(error: &RedisError) -> Failure {
     match ErrorAction::of(error) {
         ErrorAction::GiveUp(failure) => failure,
+        ErrorAction::NoOwner => Failure::NotReady,
         _ => Failure::Other,
     }
 }

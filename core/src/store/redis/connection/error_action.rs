@@ -5,6 +5,9 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 use crate::failure::Failure;
 use crate::store::redis::advice::is_refused;
 
+/// A cluster that is down says so in other words.
+const NO_OWNER: &str = "Hash slot not served";
+
 /// The action to take on an error of the server.
 #[derive(Clone, Debug)]
 pub(crate) enum ErrorAction {
@@ -17,6 +20,8 @@ pub(crate) enum ErrorAction {
     },
     /// Nothing was done; a moment later it may be.
     Retry,
+    /// No server has the slot, and nothing was done; this one decides about others.
+    NoOwner,
     GiveUp(Failure),
 }
 
@@ -43,6 +48,7 @@ impl ErrorAction {
             ServerErrorKind::Moved => redirect(false),
             ServerErrorKind::Ask => redirect(true),
             ServerErrorKind::TryAgain => Self::Retry,
+            ServerErrorKind::ClusterDown if error.detail() == Some(NO_OWNER) => Self::NoOwner,
             ServerErrorKind::BusyLoading | ServerErrorKind::ClusterDown | ServerErrorKind::MasterDown => {
                 Self::GiveUp(Failure::NotReady)
             }

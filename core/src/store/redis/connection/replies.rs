@@ -184,6 +184,15 @@ impl ConnectionTask {
                     }
                 });
             }
+            ErrorAction::NoOwner => {
+                self.context.fault(&self.endpoint, Failure::NotReady, &error.to_string());
+                self.router.refresh();
+                for message in group.messages {
+                    // A probe has found out that this server answers.
+                    let failure = if message.job.may_hop() { Failure::NotReady } else { Failure::Moving };
+                    message.job.finish(Err(failure));
+                }
+            }
             ErrorAction::GiveUp(fault) => {
                 // First what is wrong, so that the errors of these calls can say it.
                 self.give_up(fault, error, over.number);
