@@ -80,6 +80,21 @@ fn a_ping_says_what_is_wrong_whatever_the_policy() {
     assert!(Limiter::new(right.build().expect("a store")).ping_sync().is_ok());
 }
 
+/// A server that does not know a command repeats its arguments.
+#[test]
+fn a_password_is_not_repeated_where_a_cluster_has_no_hello() {
+    let server = Server::with(&["--rename-command", "HELLO", ""]);
+    for scheme in ["redis", "redis+cluster"] {
+        let url = format!("{scheme}://app:hunter2@127.0.0.1:{}/?protocol=3", server.port);
+        let limiter = Limiter::new(store(&url).build().expect("a store"));
+        let errors = [refused(limiter.ping_sync()), refused(limiter.limit_sync(&hourly("login", 1), "ada"))];
+        for error in errors {
+            assert!(error.to_string().contains("HELLO") && !error.to_string().contains("hunter2"), "{error}");
+        }
+        assert!(!refused(limiter.clear_sync()).to_string().contains("hunter2"));
+    }
+}
+
 #[test]
 fn rights_that_are_missing_are_named() {
     let server = Server::start();

@@ -326,8 +326,7 @@ async fn nodes(
     let asked = seeds.iter().map(|seed| Box::pin(nodes_of(template, seed)));
     let found = timeout(context.connect_timeout(), select_ok(asked)).await;
     let found = found.map_err(|_| error(Failure::Timeout, &"the cluster").because(template.silence()))?;
-    let (nodes, _) =
-        found.map_err(|error| self::error(failure_of(&error), &"the cluster").because(error.to_string()))?;
+    let (nodes, _) = found.map_err(|error| failed(&"the cluster", &error))?;
     Ok(nodes.iter().map(|(host, port)| Endpoint::node(template.at(host, *port), context.handshake())).collect())
 }
 
@@ -335,8 +334,8 @@ fn late(endpoint: &Endpoint) -> StoreError {
     error(Failure::Timeout, endpoint).because(endpoint.silence())
 }
 
-fn failed(endpoint: &Endpoint, error: &RedisError) -> StoreError {
-    self::error(failure_of(error), endpoint).because(advised(&error.to_string()))
+fn failed(server: &dyn Display, error: &RedisError) -> StoreError {
+    self::error(failure_of(error), server).because(advised(&error.to_string()))
 }
 
 fn error(failure: Failure, server: &dyn Display) -> StoreError {
