@@ -1,6 +1,8 @@
 //! Operators' tasks on a store: health checks with their warnings, and clearing it.
 
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use crate::calls::{hourly, raising_store};
@@ -68,6 +70,12 @@ fn a_ping_says_what_is_wrong_whatever_the_policy() {
     assert_eq!((nobody.failure(), nobody.server()), (Failure::Unreachable, "127.0.0.1:1"));
     assert!(nobody.cause().is_some_and(|cause| cause.contains("refused")), "{nobody}");
 
+    let hangs_up = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("redis://{}", hangs_up.local_addr().expect("its address"));
+    thread::spawn(move || hangs_up.incoming().for_each(drop));
+    let error = refused(Limiter::new(store(&url).build().expect("a store")).ping_sync());
+    assert_eq!(error.failure(), Failure::Unreachable, "no call was under way: {error}");
+
     let server = Server::with(&["--requirepass", "secret"]);
     let error = refused(Limiter::new(store(&server.url()).build().expect("a store")).ping_sync());
     assert_eq!(error.failure(), Failure::Denied, "{error}");
@@ -114,6 +122,9 @@ fn rights_that_are_missing_are_named() {
 #[test]
 fn no_password_is_told_as_such() {
     let server = Server::with(&["--requirepass", "secret"]);
+    let of_cluster = store(&format!("redis+cluster://127.0.0.1:{}", server.port));
+    let error = refused(listened(of_cluster).0.limit_sync(&hourly("login", 1), "ada"));
+    assert_eq!(error.failure(), Failure::Denied, "{error}");
     let (limiter, heard) = listened(store(&server.url()));
     let error = refused(limiter.limit_sync(&hourly("login", 1), "ada"));
     assert_eq!(error.failure(), Failure::Denied, "{error}");

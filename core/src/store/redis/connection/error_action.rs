@@ -100,6 +100,15 @@ pub(super) fn opens_breaker(failure: Failure) -> bool {
     matches!(failure, Failure::Unreachable | Failure::Disconnected | Failure::NotReady | Failure::ReadOnly)
 }
 
+/// The failure of a connection that could not be made.
+pub(crate) fn unconnected(error: &RedisError) -> Failure {
+    match ErrorAction::of(error) {
+        ErrorAction::GiveUp(failure @ (Failure::NotReady | Failure::ReadOnly | Failure::Denied)) => failure,
+        // Whatever else kept it from being made, there is none.
+        _ => Failure::Unreachable,
+    }
+}
+
 /// The error for a reply that cannot be read.
 pub(crate) fn nonsense(what: &'static str) -> RedisError {
     RedisError::from((ErrorKind::UnexpectedReturnType, "unexpected reply to", what.to_owned()))

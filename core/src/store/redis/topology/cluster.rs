@@ -13,6 +13,7 @@ use super::cluster_map::{NodeView, ask};
 use super::reroute::{NoOthers, Reroute};
 use crate::failure::Failure;
 use crate::store::redis::connection::Connection;
+use crate::store::redis::connection::error_action::unconnected;
 use crate::store::redis::connection::message::Message;
 use crate::store::redis::connection::rest::Rests;
 use crate::store::redis::context::Context;
@@ -200,8 +201,8 @@ impl Cluster {
         let asked = nodes.iter().map(|node| Box::pin(ask(&self.template, node)));
         match timeout(self.context.connect_timeout(), select_ok(asked)).await {
             Ok(Ok((found, _))) => self.apply_map(found),
-            Ok(Err(error)) => self.on_lost(&error.to_string()),
-            Err(_) => self.on_lost(self.template.silence()),
+            Ok(Err(error)) => self.on_lost(unconnected(&error), &error.to_string()),
+            Err(_) => self.on_lost(Failure::Unreachable, self.template.silence()),
         }
     }
 
@@ -244,7 +245,7 @@ impl Cluster {
         }
     }
 
-    fn on_lost(&self, why: &str) {
+    fn on_lost(&self, failure: Failure, why: &str) {
         let mut map = self.map();
         let (early, astray) = (std::mem::take(&mut map.early), std::mem::take(&mut map.astray));
         let known = !map.owners.is_empty();
@@ -252,10 +253,10 @@ impl Cluster {
         self.refuse(astray);
         // An old map is better than none; and where no cluster is known to be, none is lost.
         if !known && self.is_awake() && !self.lost.swap(true, Ordering::Relaxed) {
-            self.context.opened(&THE_CLUSTER, Failure::Unreachable, why);
+            self.context.opened(&THE_CLUSTER, failure, why);
         }
         for message in early {
-            message.job.finish(Err(Failure::Unreachable));
+            message.job.finish(Err(failure));
         }
     }
 
