@@ -76,6 +76,12 @@ fn a_ping_says_what_is_wrong_whatever_the_policy() {
     let error = refused(Limiter::new(store(&url).build().expect("a store")).ping_sync());
     assert_eq!(error.failure(), Failure::Unreachable, "no call was under way: {error}");
 
+    let server = Server::start();
+    let needless = store(&server.url()).password("secret").build().expect("a store");
+    let error = refused(Limiter::new(needless).ping_sync());
+    assert_eq!(error.failure(), Failure::Denied, "{error}");
+    assert!(error.to_string().contains("without any password configured"), "{error}");
+
     let server = Server::with(&["--requirepass", "secret"]);
     let error = refused(Limiter::new(store(&server.url()).build().expect("a store")).ping_sync());
     assert_eq!(error.failure(), Failure::Denied, "{error}");
@@ -90,16 +96,18 @@ fn a_ping_says_what_is_wrong_whatever_the_policy() {
 
 /// A server that does not know a command repeats its arguments.
 #[test]
-fn a_password_is_not_repeated_where_a_cluster_has_no_hello() {
-    let server = Server::with(&["--rename-command", "HELLO", ""]);
-    for scheme in ["redis", "redis+cluster"] {
-        let url = format!("{scheme}://app:hunter2@127.0.0.1:{}/?protocol=3", server.port);
-        let limiter = Limiter::new(store(&url).build().expect("a store"));
-        let errors = [refused(limiter.ping_sync()), refused(limiter.limit_sync(&hourly("login", 1), "ada"))];
-        for error in errors {
-            assert!(error.to_string().contains("HELLO") && !error.to_string().contains("hunter2"), "{error}");
+fn a_password_is_not_repeated_where_a_server_knows_no_login() {
+    for (command, protocol) in [("HELLO", 3), ("AUTH", 2)] {
+        let server = Server::with(&["--rename-command", command, ""]);
+        for scheme in ["redis", "redis+cluster"] {
+            let url = format!("{scheme}://app:hunter2@127.0.0.1:{}/?protocol={protocol}", server.port);
+            let limiter = Limiter::new(store(&url).build().expect("a store"));
+            let errors = [refused(limiter.ping_sync()), refused(limiter.limit_sync(&hourly("login", 1), "ada"))];
+            for error in errors {
+                assert!(error.to_string().contains(command) && !error.to_string().contains("hunter2"), "{error}");
+            }
+            assert!(!refused(limiter.clear_sync()).to_string().contains("hunter2"));
         }
-        assert!(!refused(limiter.clear_sync()).to_string().contains("hunter2"));
     }
 }
 

@@ -86,7 +86,7 @@ fn failure_in_words(error: &RedisError) -> Failure {
         Failure::OutOfMemory
     } else if said("READONLY") {
         Failure::ReadOnly
-    } else if is_refused(words) {
+    } else if is_refused(words) || said("AUTH") {
         Failure::Denied
     } else if said("MISCONF") || said("NOREPLICAS") || said("BUSY") {
         Failure::NotReady
