@@ -76,6 +76,9 @@ fn a_ping_says_what_is_wrong_whatever_the_policy() {
     let error = refused(Limiter::new(store(&url).build().expect("a store")).ping_sync());
     assert_eq!(error.failure(), Failure::Unreachable, "no call was under way: {error}");
 
+    let sixth = refused(Limiter::new(store("redis://[::1]:1").build().expect("a store")).ping_sync());
+    assert_eq!(sixth.server(), "[::1]:1");
+
     let server = Server::start();
     let needless = store(&server.url()).password("secret").build().expect("a store");
     let error = refused(Limiter::new(needless).ping_sync());

@@ -18,7 +18,7 @@ use crate::store::redis::connection::message::Message;
 use crate::store::redis::connection::rest::Rests;
 use crate::store::redis::context::Context;
 use crate::store::redis::protocol::keys::slot_of;
-use crate::store::redis::settings::address::Target;
+use crate::store::redis::settings::address::{Host, Target};
 use crate::store::redis::settings::endpoint::Endpoint;
 use crate::store::redis::settings::url::Node;
 
@@ -263,7 +263,7 @@ impl Cluster {
     /// Nobody is sent to a node that only a redirection names.
     fn refuse(&self, strangers: Vec<(Node, Message)>) {
         for ((host, port), message) in strangers {
-            let why = format!("a redirection to {host}:{port}, which is no node of the cluster's map");
+            let why = format!("a redirection to {}, which is no node of the cluster's map", Host::Tcp(host, port));
             self.context.fault(&THE_CLUSTER, Failure::Moving, &why);
             message.job.finish(Err(Failure::Moving));
         }
