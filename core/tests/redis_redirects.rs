@@ -120,6 +120,42 @@ fn a_node_without_slots_is_asked_for_what_moves_there() {
     assert_eq!(empty.run::<u64>("DBSIZE"), 1);
 }
 
+/// Redirections name the port of the other node, and no host that is known.
+#[test]
+fn nodes_without_a_name_are_where_they_were_asked() {
+    for kind in ["hostname", "unknown-endpoint"] {
+        let cluster = Cluster::start(0);
+        for node in &cluster.nodes {
+            node.run::<()>(&format!("CONFIG SET cluster-preferred-endpoint-type {kind}"));
+        }
+        let limiter = raising(&format!("redis+cluster://127.0.0.1:{}", cluster.nodes[0].port), PATIENT);
+        let limit = hourly("nameless", 10);
+        limiter.limit_sync(&limit, "ada").expect("an answer");
+        let (source, target) = ends_of_a_move(&cluster, "ada");
+        let keys: Vec<String> = source.run(&format!("CLUSTER GETKEYSINSLOT {} 100", slot_of(source, "ada")));
+        for key in keys {
+            source.run::<redis::Value>(&format!("MIGRATE 127.0.0.1 {} {key} 0 1000", target.port));
+        }
+        assert_eq!(limiter.limit_sync(&limit, "ada").expect("the other node's answer").remaining, 8, "{kind}");
+    }
+}
+
+fn slot_of(node: &Server, actor: &str) -> u64 {
+    node.run(&format!("CLUSTER KEYSLOT {actor}"))
+}
+
+/// Begins to move the slot of an actor from one node to another.
+fn ends_of_a_move<'a>(cluster: &'a Cluster, actor: &str) -> (&'a Server, &'a Server) {
+    let moved = |error: redis::RedisError| error.to_string().to_lowercase().contains("moved");
+    let has_slot = |node: &&Server| !redis::cmd("GET").arg(actor).exec(&mut node.connect()).is_err_and(moved);
+    let source = cluster.nodes.iter().find(has_slot).expect("somebody has the slot");
+    let target = cluster.nodes.iter().find(|node| node.port != source.port).expect("another node");
+    let slot = slot_of(source, actor);
+    target.run::<()>(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", source.run::<String>("CLUSTER MYID")));
+    source.run::<()>(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", target.run::<String>("CLUSTER MYID")));
+    (source, target)
+}
+
 /// One node that serves the slots that it has, though others have no node.
 fn node_of(slots: std::ops::Range<u64>) -> Server {
     let node = Server::with(&["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"]);
@@ -135,7 +171,7 @@ fn add_slots(node: &Server, slots: std::ops::Range<u64>) {
 
 /// An actor whose slot is in this half.
 fn actor_in(node: &Server, slots: &std::ops::Range<u64>) -> String {
-    let is_there = |actor: &String| slots.contains(&node.run(&format!("CLUSTER KEYSLOT {actor}")));
+    let is_there = |actor: &String| slots.contains(&slot_of(node, actor));
     (0..1000).map(|number| format!("actor{number}")).find(is_there).expect("an actor")
 }
 

@@ -164,7 +164,8 @@ impl ConnectionTask {
                 self.launch(over.connection.clone(), over.number, vec![group]);
             }
             ErrorAction::Redirect { mut to, asking } => {
-                if to.0.is_empty() {
+                // As in a map, a node that does not say its name is where this one is.
+                if matches!(&*to.0, "" | "?") {
                     to.0 = self.endpoint.host();
                 }
                 for message in group.messages {
