@@ -186,6 +186,7 @@ fn slots_that_get_their_node_later_are_found() {
             panic!("nobody has this slot");
         };
         assert_eq!(error.failure(), Failure::NotReady, "{error}");
+        assert!(error.cause().is_some_and(|cause| cause.contains("slot")), "{error}");
         add_slots(&node, lacking.clone());
         wait_until("the slots are found", || limiter.limit_sync(&limit, &actor_in(&node, &lacking)).is_ok());
     }

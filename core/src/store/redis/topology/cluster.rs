@@ -123,8 +123,12 @@ impl Cluster {
             self.refresh();
             return Ok(());
         }
-        let connection = map.owner(slot).ok_or(Failure::NotReady)?;
+        let owner = map.owner(slot);
         drop(map);
+        let Some(connection) = owner else {
+            self.context.fault(&THE_CLUSTER, Failure::NotReady, "no node has the slot of a call");
+            return Err(Failure::NotReady);
+        };
         connection.send(message)
     }
 
