@@ -97,6 +97,24 @@ fn a_ping_says_what_is_wrong_whatever_the_policy() {
     assert!(Limiter::new(right.build().expect("a store")).ping_sync().is_ok());
 }
 
+#[test]
+fn a_call_whose_connection_breaks_says_why() {
+    let mut server = Server::start();
+    let (limiter, limit) = (Limiter::new(store(&server.url()).build().expect("a store")), hourly("broken", 10));
+    limiter.limit_sync(&limit, "ada").expect("an answer");
+    server.pause();
+    let error = thread::scope(|scope| {
+        let before = limiter.stats().store_calls;
+        let call = scope.spawn(|| refused(limiter.limit_sync(&limit, "ada")));
+        wait_until("the call is sent", || limiter.stats().store_calls > before);
+        server.kill();
+        call.join().expect("no panic")
+    });
+    assert_eq!(error.failure(), Failure::Disconnected, "{error}");
+    assert_eq!(error.server(), format!("127.0.0.1:{}", server.port), "{error}");
+    assert!(error.cause().is_some(), "{error}");
+}
+
 /// A server that does not know a command repeats its arguments.
 #[test]
 fn a_password_is_not_repeated_where_a_server_knows_no_login() {
