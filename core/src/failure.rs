@@ -14,7 +14,8 @@ pub enum Failure {
     Unreachable,
     /// The connection broke before the answer came, so the call may have been charged or not.
     Disconnected,
-    /// The server is not ready: it loads its data, runs a long script, or its cluster is down.
+    /// The server is not ready: it loads its data, runs a long script, or its cluster is down. Or no node of the cluster has
+    /// the slot.
     NotReady,
     /// The server is a replica, or was made one.
     ReadOnly,

@@ -1,6 +1,9 @@
 //! Access to a server: users, their passwords and certificates.
 
+use std::io::Write as _;
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use crate::calls::{hourly, raising_store};
@@ -233,6 +236,29 @@ fn a_look_over_the_keys_says_which_right_it_needs() {
             assert_eq!(error.failure(), Failure::Denied, "{error}");
             let said = error.to_string().to_lowercase();
             assert!(said.contains(command) && said.contains("must be allowed to the server's user"), "{error}");
+        }
+    }
+}
+
+/// As one does that has as many clients as it may, or that takes none from other hosts.
+#[test]
+fn a_server_that_takes_no_clients_is_quoted() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("its address").port();
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let _ = client.write_all(b"-ERR max number of clients reached\r\n");
+        }
+    });
+    let plain = ["redis://127.0.0.1", "redis+cluster://127.0.0.1", "redis+sentinel://127.0.0.1"];
+    for url in [&plain[..], &["redis://:secret@127.0.0.1", "redis+cluster://app:secret@127.0.0.1"]].concat() {
+        let (service, limit) = (if url.contains("sentinel") { "/shop" } else { "" }, hourly("full", 10));
+        for _ in 0..10 {
+            let limiter = Limiter::new(store(&format!("{url}:{port}{service}")).build().expect("a store"));
+            for answer in [limiter.limit_sync(&limit, "ada").map(drop), limiter.ping_sync().map(drop)] {
+                let Err(Error::Store(error)) = answer else { panic!("{answer:?}") };
+                assert!(error.to_string().contains("max number of clients reached"), "{url}: {error}");
+            }
         }
     }
 }

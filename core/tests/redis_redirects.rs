@@ -119,3 +119,98 @@ fn a_node_without_slots_is_asked_for_what_moves_there() {
     }
     assert_eq!(empty.run::<u64>("DBSIZE"), 1);
 }
+
+/// Redirections name the port of the other node, and no host that is known.
+#[test]
+fn nodes_without_a_name_are_where_they_were_asked() {
+    for kind in ["hostname", "unknown-endpoint"] {
+        let cluster = Cluster::start(0);
+        for node in &cluster.nodes {
+            node.run::<()>(&format!("CONFIG SET cluster-preferred-endpoint-type {kind}"));
+        }
+        let limiter = raising(&format!("redis+cluster://127.0.0.1:{}", cluster.nodes[0].port), PATIENT);
+        let limit = hourly("nameless", 10);
+        limiter.limit_sync(&limit, "ada").expect("an answer");
+        let (source, target) = ends_of_a_move(&cluster, "ada");
+        let keys: Vec<String> = source.run(&format!("CLUSTER GETKEYSINSLOT {} 100", slot_of(source, "ada")));
+        for key in keys {
+            source.run::<redis::Value>(&format!("MIGRATE 127.0.0.1 {} {key} 0 1000", target.port));
+        }
+        assert_eq!(limiter.limit_sync(&limit, "ada").expect("the other node's answer").remaining, 8, "{kind}");
+    }
+}
+
+fn slot_of(node: &Server, actor: &str) -> u64 {
+    node.run(&format!("CLUSTER KEYSLOT {actor}"))
+}
+
+/// Begins to move the slot of an actor from one node to another.
+fn ends_of_a_move<'a>(cluster: &'a Cluster, actor: &str) -> (&'a Server, &'a Server) {
+    let moved = |error: redis::RedisError| error.to_string().to_lowercase().contains("moved");
+    let has_slot = |node: &&Server| !redis::cmd("GET").arg(actor).exec(&mut node.connect()).is_err_and(moved);
+    let source = cluster.nodes.iter().find(has_slot).expect("somebody has the slot");
+    let target = cluster.nodes.iter().find(|node| node.port != source.port).expect("another node");
+    let slot = slot_of(source, actor);
+    target.run::<()>(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", source.run::<String>("CLUSTER MYID")));
+    source.run::<()>(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", target.run::<String>("CLUSTER MYID")));
+    (source, target)
+}
+
+/// One node that serves the slots that it has, though others have no node.
+fn node_of(slots: std::ops::Range<u64>) -> Server {
+    let node = Server::with(&["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"]);
+    add_slots(&node, slots);
+    wait_until("it serves them", || node.run::<String>("CLUSTER INFO").contains("cluster_state:ok"));
+    node
+}
+
+fn add_slots(node: &Server, slots: std::ops::Range<u64>) {
+    let slots: Vec<_> = slots.map(|slot| slot.to_string()).collect();
+    node.run::<()>(&format!("CLUSTER ADDSLOTS {}", slots.join(" ")));
+}
+
+/// An actor whose slot is in this half.
+fn actor_in(node: &Server, slots: &std::ops::Range<u64>) -> String {
+    let is_there = |actor: &String| slots.contains(&slot_of(node, actor));
+    (0..1000).map(|number| format!("actor{number}")).find(is_there).expect("an actor")
+}
+
+#[test]
+fn slots_that_get_their_node_later_are_found() {
+    for served in [0..8192, 8192..16_384] {
+        let lacking = if served.start == 0 { 8192..16_384 } else { 0..8192 };
+        let node = node_of(served.clone());
+        let (limiter, limit) =
+            (raising(&format!("redis+cluster://127.0.0.1:{}", node.port), PATIENT), hourly("gaps", 9));
+        let Err(Error::Store(error)) = limiter.limit_sync(&limit, &actor_in(&node, &lacking)) else {
+            panic!("nobody has this slot");
+        };
+        assert_eq!(error.failure(), Failure::NotReady, "{error}");
+        assert!(error.cause().is_some_and(|cause| cause.contains("slot")), "{error}");
+        add_slots(&node, lacking.clone());
+        wait_until("the slots are found", || limiter.limit_sync(&limit, &actor_in(&node, &lacking)).is_ok());
+    }
+}
+
+#[test]
+fn slots_without_a_node_keep_nobody_from_the_others() {
+    for served in [0..8192, 8192..16_384] {
+        let lacking = if served.start == 0 { 8192..16_384 } else { 0..8192 };
+        let mut node = node_of(served.clone());
+        let (there, nowhere) = (actor_in(&node, &served), actor_in(&node, &lacking));
+        let (limiter, limit) =
+            (raising(&format!("redis+cluster://127.0.0.1:{}", node.port), PATIENT), hourly("gaps", 999));
+        limiter.limit_sync(&limit, &there).expect("an answer");
+        assert!(limiter.ping_sync().is_ok());
+        let is_not_ready = |answer| matches!(answer, Err(Error::Store(error)) if error.failure() == Failure::NotReady);
+        for _ in 0..3 {
+            assert!(is_not_ready(limiter.limit_sync(&limit, &nowhere)));
+            limiter.limit_sync(&limit, &there).expect("a slot that has a node");
+        }
+        // A probe finds it back, too.
+        node.kill();
+        wait_until("it is missed", || limiter.limit_sync(&limit, &there).is_err());
+        node.restart();
+        wait_until("it is found back", || limiter.limit_sync(&limit, &there).is_ok());
+    }
+}

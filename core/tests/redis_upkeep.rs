@@ -1,6 +1,8 @@
 //! Operators' tasks on a store: health checks with their warnings, and clearing it.
 
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use crate::calls::{hourly, raising_store};
@@ -68,6 +70,21 @@ fn a_ping_says_what_is_wrong_whatever_the_policy() {
     assert_eq!((nobody.failure(), nobody.server()), (Failure::Unreachable, "127.0.0.1:1"));
     assert!(nobody.cause().is_some_and(|cause| cause.contains("refused")), "{nobody}");
 
+    let hangs_up = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("redis://{}", hangs_up.local_addr().expect("its address"));
+    thread::spawn(move || hangs_up.incoming().for_each(drop));
+    let error = refused(Limiter::new(store(&url).build().expect("a store")).ping_sync());
+    assert_eq!(error.failure(), Failure::Unreachable, "no call was under way: {error}");
+
+    let sixth = refused(Limiter::new(store("redis://[::1]:1").build().expect("a store")).ping_sync());
+    assert_eq!(sixth.server(), "[::1]:1");
+
+    let server = Server::start();
+    let needless = store(&server.url()).password("secret").build().expect("a store");
+    let error = refused(Limiter::new(needless).ping_sync());
+    assert_eq!(error.failure(), Failure::Denied, "{error}");
+    assert!(error.to_string().contains("without any password configured"), "{error}");
+
     let server = Server::with(&["--requirepass", "secret"]);
     let error = refused(Limiter::new(store(&server.url()).build().expect("a store")).ping_sync());
     assert_eq!(error.failure(), Failure::Denied, "{error}");
@@ -78,6 +95,41 @@ fn a_ping_says_what_is_wrong_whatever_the_policy() {
     assert_eq!(wrong.failure(), Failure::Denied, "{wrong}");
     let right = store(&server.url()).password("secret");
     assert!(Limiter::new(right.build().expect("a store")).ping_sync().is_ok());
+}
+
+#[test]
+fn a_call_whose_connection_breaks_says_why() {
+    let mut server = Server::start();
+    let (limiter, limit) = (Limiter::new(store(&server.url()).build().expect("a store")), hourly("broken", 10));
+    limiter.limit_sync(&limit, "ada").expect("an answer");
+    server.pause();
+    let error = thread::scope(|scope| {
+        let before = limiter.stats().store_calls;
+        let call = scope.spawn(|| refused(limiter.limit_sync(&limit, "ada")));
+        wait_until("the call is sent", || limiter.stats().store_calls > before);
+        server.kill();
+        call.join().expect("no panic")
+    });
+    assert_eq!(error.failure(), Failure::Disconnected, "{error}");
+    assert_eq!(error.server(), format!("127.0.0.1:{}", server.port), "{error}");
+    assert!(error.cause().is_some(), "{error}");
+}
+
+/// A server that does not know a command repeats its arguments.
+#[test]
+fn a_password_is_not_repeated_where_a_server_knows_no_login() {
+    for (command, protocol) in [("HELLO", 3), ("AUTH", 2)] {
+        let server = Server::with(&["--rename-command", command, ""]);
+        for scheme in ["redis", "redis+cluster"] {
+            let url = format!("{scheme}://app:hunter2@127.0.0.1:{}/?protocol={protocol}", server.port);
+            let limiter = Limiter::new(store(&url).build().expect("a store"));
+            let errors = [refused(limiter.ping_sync()), refused(limiter.limit_sync(&hourly("login", 1), "ada"))];
+            for error in errors {
+                assert!(error.to_string().contains(command) && !error.to_string().contains("hunter2"), "{error}");
+            }
+            assert!(!refused(limiter.clear_sync()).to_string().contains("hunter2"));
+        }
+    }
 }
 
 #[test]
@@ -99,6 +151,9 @@ fn rights_that_are_missing_are_named() {
 #[test]
 fn no_password_is_told_as_such() {
     let server = Server::with(&["--requirepass", "secret"]);
+    let of_cluster = store(&format!("redis+cluster://127.0.0.1:{}", server.port));
+    let error = refused(listened(of_cluster).0.limit_sync(&hourly("login", 1), "ada"));
+    assert_eq!(error.failure(), Failure::Denied, "{error}");
     let (limiter, heard) = listened(store(&server.url()));
     let error = refused(limiter.limit_sync(&hourly("login", 1), "ada"));
     assert_eq!(error.failure(), Failure::Denied, "{error}");

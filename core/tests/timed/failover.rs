@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::calls::{ask_within, hourly, raising};
+use crate::servers::fake::Fake;
 use crate::servers::{Cluster, Server, free_port, wait_until};
 use tidegate::remote::{BreakerState, Failure};
 use tidegate::{Error, Limit, LimitInfo, Limiter};
@@ -127,4 +130,29 @@ fn a_cluster_outlives_a_primary_that_dies_or_hangs() {
             cluster.nodes[victim].resume();
         }
     }
+}
+
+/// Each look connects to every node of the cluster.
+#[test]
+fn the_map_is_looked_at_more_rarely_the_longer_a_node_fails() {
+    let (own, looks) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    let (own_port, counted) = (own.clone(), looks.clone());
+    let fake = Fake::start(move |words, _| match words.get(1).map(String::as_str) {
+        Some("SLOTS") => {
+            counted.fetch_add(1, Ordering::Relaxed);
+            let range =
+                |first, last, port| format!("*3\r\n:{first}\r\n:{last}\r\n*2\r\n$9\r\n127.0.0.1\r\n:{port}\r\n");
+            let port = own_port.load(Ordering::Relaxed);
+            Some(format!("*2\r\n{}{}", range(0, 8191, port), range(8192, 16_383, 1)))
+        }
+        _ => Some("-NOPERM this user has no permissions\r\n".to_owned()),
+    });
+    own.store(usize::from(fake.port), Ordering::Relaxed);
+    let limiter = raising(&format!("redis+cluster://127.0.0.1:{}", fake.port), DEADLINE);
+    wait_until("a node has failed", || limiter.stats().breaker == BreakerState::Open);
+    thread::sleep(Duration::from_secs(8));
+    let before = looks.load(Ordering::Relaxed);
+    thread::sleep(Duration::from_secs(2));
+    let often = looks.load(Ordering::Relaxed) - before;
+    assert!(often <= 13, "{often} looks in two seconds, eight seconds after a node has failed");
 }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::advice::advised;
 use super::connection::dial::Transport;
-use super::connection::error_action::ErrorAction;
+use super::connection::error_action::{self, ErrorAction};
 use super::connection::state::Connected;
 use super::context::Context;
 use super::protocol::encode::encode;
@@ -75,7 +75,7 @@ impl Upkeep {
         for endpoint in endpoints(&self.address, &self.context).await? {
             let late = |_| late(&endpoint);
             let connected = timeout(self.context.connect_timeout(), endpoint.connect()).await.map_err(late)?;
-            let mut connection = connected.map_err(|error| failed(&endpoint, &error))?.connection;
+            let mut connection = connected.map_err(|error| unconnected(&endpoint, &error))?.connection;
             connection.allow(most + MOST_READ);
             let answer = asked.query_async(&mut connection.wire);
             match timeout(self.context.connect_timeout(), answer).await.map_err(late)? {
@@ -115,7 +115,8 @@ async fn ping(address: &Address, context: &Arc<Context>, probes: &[Request; 2]) 
 
 async fn examine(endpoint: &Endpoint, context: &Context, probes: &[Request; 2]) -> Result<Health, StoreError> {
     let failed = |error: &RedisError| failed(endpoint, error);
-    let Connected { mut connection, heard, said, .. } = endpoint.connect().await.map_err(|error| failed(&error))?;
+    let Connected { mut connection, heard, said, .. } =
+        endpoint.connect().await.map_err(|error| unconnected(endpoint, &error))?;
     let server = endpoint.to_string();
     if let Some((failure, why)) = said.refusal {
         return Err(error(failure, endpoint).because(why));
@@ -173,10 +174,11 @@ async fn decide(connection: &mut MultiplexedConnection, context: &Context, probe
         }
     };
     match answer {
-        Err(error) if !matches!(ErrorAction::of(&error), ErrorAction::Redirect { .. } | ErrorAction::Retry) => {
-            Err(error)
-        }
-        _ => Ok(()),
+        Err(error) => match ErrorAction::of(&error) {
+            ErrorAction::Redirect { .. } | ErrorAction::Retry | ErrorAction::NoOwner => Ok(()),
+            _ => Err(error),
+        },
+        Ok(_) => Ok(()),
     }
 }
 
@@ -234,7 +236,7 @@ impl<'a> Walk<'a> {
     async fn start(endpoint: &'a Endpoint, context: &Context, pattern: &'a [u8]) -> Result<Self, StoreError> {
         let patience = context.connect_timeout();
         let connected = timeout(patience, endpoint.connect()).await.map_err(|_| late(endpoint))?;
-        let connection = connected.map_err(|error| failed(endpoint, &error))?.connection;
+        let connection = connected.map_err(|error| unconnected(endpoint, &error))?.connection;
         Ok(Self { endpoint, pattern, patience, connection, cursor: Some(0) })
     }
 
@@ -304,7 +306,7 @@ async fn endpoints(address: &Address, context: &Arc<Context>) -> Result<Vec<Endp
             let endpoint = Endpoint::server((*info).clone(), handshake());
             let connected = timeout(context.connect_timeout(), endpoint.connect()).await;
             let late = |_| late(&endpoint);
-            let connected = connected.map_err(late)?.map_err(|error| failed(&endpoint, &error))?;
+            let connected = connected.map_err(late)?.map_err(|error| unconnected(&endpoint, &error))?;
             match Endpoint::seed(&info).filter(|_| connected.said.is_cluster && context.suits_clusters()) {
                 Some(seed) => nodes(&[seed], &info, context).await,
                 None => Ok(vec![endpoint]),
@@ -325,13 +327,16 @@ async fn nodes(
     let asked = seeds.iter().map(|seed| Box::pin(nodes_of(template, seed)));
     let found = timeout(context.connect_timeout(), select_ok(asked)).await;
     let found = found.map_err(|_| error(Failure::Timeout, &"the cluster").because(template.silence()))?;
-    let (nodes, _) =
-        found.map_err(|error| self::error(failure_of(&error), &"the cluster").because(error.to_string()))?;
+    let (nodes, _) = found.map_err(|error| unconnected(&"the cluster", &error))?;
     Ok(nodes.iter().map(|(host, port)| Endpoint::node(template.at(host, *port), context.handshake())).collect())
 }
 
 fn late(endpoint: &Endpoint) -> StoreError {
     error(Failure::Timeout, endpoint).because(endpoint.silence())
+}
+
+fn unconnected(server: &dyn Display, error: &RedisError) -> StoreError {
+    self::error(error_action::unconnected(error), server).because(advised(&error.to_string()))
 }
 
 fn failed(endpoint: &Endpoint, error: &RedisError) -> StoreError {
@@ -345,6 +350,7 @@ fn error(failure: Failure, server: &dyn Display) -> StoreError {
 fn failure_of(error: &RedisError) -> Failure {
     match ErrorAction::of(error) {
         ErrorAction::GiveUp(failure) => failure,
+        ErrorAction::NoOwner => Failure::NotReady,
         _ => Failure::Other,
     }
 }

@@ -1,6 +1,7 @@
 //! Reports of calls that a store did not decide: to the log when an outage begins and when it is over, and once a minute
 //! at the most while it lasts; and in errors.
 
+use std::collections::VecDeque;
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -51,11 +52,28 @@ struct Outage {
     degraded_reported: Option<Micros>,
 }
 
-/// The last error of each kind of failure, and of the server whose breaker opened.
+/// Servers whose errors are kept while their breakers are open. One may leave its cluster meanwhile.
+const MOST_OPENED: usize = 16;
+
+/// The last error of each kind of failure, and of each server whose breaker is open; the latest comes last.
 #[derive(Default)]
 struct Troubles {
     of_kind: [Option<Trouble>; Failure::ALL.len()],
-    opened: Option<Trouble>,
+    opened: VecDeque<Trouble>,
+}
+
+impl Troubles {
+    fn close(&mut self, server: &str) {
+        self.opened.retain(|trouble| trouble.server != server);
+    }
+
+    fn open(&mut self, trouble: Trouble) {
+        self.close(&trouble.server);
+        self.opened.push_back(trouble);
+        if self.opened.len() > MOST_OPENED {
+            self.opened.pop_front();
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -166,7 +184,7 @@ impl Reports {
             message.push_str(": choose three times what those take, and more than either host pauses");
         }
         let troubles = self.troubles();
-        let trouble = troubles.opened.as_ref().or(troubles.of_kind[most.index()].as_ref());
+        let trouble = troubles.opened.back().or(troubles.of_kind[most.index()].as_ref());
         if let Some(Trouble { server, cause }) = trouble.filter(|_| most != Failure::Timeout) {
             let _ = write!(message, "; last error of {server}: {cause}");
         }
@@ -176,13 +194,13 @@ impl Reports {
     /// Reports that a server is not asked for now.
     pub(super) fn opened(&self, server: &dyn Display, failure: Failure, why: &str) {
         let trouble = self.trouble(server, failure, why);
-        self.troubles().opened = Some(trouble);
+        self.troubles().open(trouble);
         self.report(EventKind::BreakerOpen(failure), server, why);
     }
 
     /// Reports that a server decides again.
     pub(super) fn closed(&self, server: &dyn Display) {
-        self.troubles().opened = None;
+        self.troubles().close(&server.to_string());
         self.report(EventKind::BreakerClose, server, "it answers again");
     }
 
@@ -213,7 +231,7 @@ impl Reports {
     pub(crate) fn error(&self, failure: Failure) -> StoreError {
         let troubles = self.troubles();
         let trouble = match failure {
-            Failure::Unavailable => troubles.opened.clone(),
+            Failure::Unavailable => troubles.opened.back().cloned(),
             // A deadline that was missed is the caller's own finding.
             Failure::Timeout => None,
             _ => troubles.of_kind[failure.index()].clone(),
@@ -289,6 +307,23 @@ mod tests {
         let messages: Vec<_> = heard.lock().expect("a lock").iter().map(ToString::to_string).collect();
         assert!(messages[2].contains("1 call was answered without it (denied 1)"), "{messages:?}");
         assert!(messages[3].contains("2 calls were answered without it within 1.0 s"), "{messages:?}");
+    }
+
+    #[test]
+    fn a_server_that_answers_again_leaves_the_errors_of_others() {
+        let (reports, _) = reports();
+        for server in ["first:1", "second:1"] {
+            reports.opened(&server, Failure::Unreachable, "refused");
+        }
+        reports.closed(&"second:1");
+        let error = reports.error(Failure::Unavailable);
+        assert_eq!((error.server(), error.cause()), ("first:1", Some("refused")));
+        reports.closed(&"first:1");
+        assert_eq!(reports.error(Failure::Unavailable).cause(), None);
+        for port in 0..1000 {
+            reports.opened(&format!("gone:{port}"), Failure::Unreachable, "refused");
+        }
+        assert_eq!(reports.troubles().opened.len(), MOST_OPENED);
     }
 
     #[test]

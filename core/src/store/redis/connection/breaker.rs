@@ -1,13 +1,12 @@
 //! The breaker of one server: the conditions that open it, the interval of probes, and its events.
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::rest::Rests;
 use crate::failure::Failure;
 
 /// Batches that have to miss in a row, over two deadlines at the least.
@@ -17,10 +16,6 @@ const MOST_MISSED: u32 = 2;
 const PROBES: u32 = 2;
 const MOST_PROBES: u32 = 16;
 const SHORTEST_REST: Duration = Duration::from_millis(100);
-const LONGEST_REST: Duration = Duration::from_secs(5);
-/// A server is left alone for this part of the time for which it has been failing already. So one that is back after
-/// seconds is found at once, and one that is away for minutes is asked seldom.
-const REST_PART: u32 = 32;
 /// A breaker that opens so soon after it has closed has closed too soon.
 const STEADY: Duration = Duration::from_secs(5);
 /// Times in a row that it may close too soon before the server is left alone for longer.
@@ -60,8 +55,7 @@ pub(super) struct Breaker {
     flaps: u32,
     /// Probes answered in a row.
     probe_answered: u32,
-    random: RandomState,
-    rests: u64,
+    rests: Rests,
 }
 
 impl Breaker {
@@ -74,8 +68,7 @@ impl Breaker {
             closed: None,
             flaps: 0,
             probe_answered: 0,
-            random: RandomState::new(),
-            rests: 0,
+            rests: Rests::default(),
         }
     }
 
@@ -126,17 +119,8 @@ impl Breaker {
             self.opened = Some(now);
         }
         let failing = self.opened.map_or(Duration::ZERO, |opened| now.duration_since(opened));
-        let rest = (failing / REST_PART)
-            .max(SHORTEST_REST * (1 << self.flaps.saturating_sub(PATIENT).min(6)))
-            .min(LONGEST_REST);
-        (self.jittered(rest), is_new)
-    }
-
-    /// Up to a quarter less: those that saw it fail at the same time do not all come back at the same time.
-    fn jittered(&mut self, rest: Duration) -> Duration {
-        self.rests += 1;
-        let drawn = u32::try_from(self.random.hash_one(self.rests) % 256).unwrap_or(0);
-        rest.saturating_sub(rest / 1024 * drawn)
+        let least = SHORTEST_REST * (1 << self.flaps.saturating_sub(PATIENT).min(6));
+        (self.rests.after(failing, least), is_new)
     }
 
     /// A probe was answered; true where one more has to be.

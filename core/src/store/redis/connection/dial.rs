@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::thread;
 
@@ -14,7 +14,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, select_ok};
 use futures_util::task::AtomicWaker;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, RedisError, RedisResult};
+use redis::{AsyncConnectionConfig, ErrorKind, RedisError, RedisResult};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::oneshot;
@@ -45,7 +45,15 @@ const MUTE: &str = "it closed the connection without an answer: its port is perh
 const IN_TLS: &str = "it answers in TLS: the URL must begin with rediss://";
 
 fn complaint(may_be_tls: bool, allowance: &Allowance, error: RedisError) -> RedisError {
-    let is_mute = may_be_tls && error.is_io_error() && allowance.read.load(Ordering::Relaxed) == 0;
+    let read = allowance.read.load(Ordering::Relaxed);
+    // An error of AUTH does not quote the reply.
+    let hides_it = error.is_io_error() || error.kind() == ErrorKind::AuthenticationFailed;
+    let is_all = |refusal: &&Vec<u8>| hides_it && read == refusal.len() as u64;
+    if let Some(refusal) = allowance.refusal.get().filter(is_all) {
+        let refusal = redis::parse_redis_value(refusal).ok().and_then(|refusal| refusal.extract_error().err());
+        return refusal.unwrap_or(error);
+    }
+    let is_mute = may_be_tls && error.is_io_error() && read == 0;
     if is_mute { io::Error::new(io::ErrorKind::ConnectionReset, MUTE).into() } else { error }
 }
 
@@ -134,6 +142,9 @@ impl Drop for Ends {
 struct Allowance {
     read: AtomicU64,
     allowed: AtomicU64,
+    /// The first that was read, where that is an error: a server that takes no clients writes one, and hangs up, whatever
+    /// it is asked.
+    refusal: OnceLock<Vec<u8>>,
 }
 
 /// A stream that ends with an error when more comes than was asked for.
@@ -151,6 +162,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
         let read = self.allowance.read.fetch_add(more, Ordering::Relaxed) + more;
         if self.may_be_tls && read == more && matches!(bytes.filled().get(before), Some(0x15 | 0x16)) {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, IN_TLS)));
+        }
+        if read == more && bytes.filled().get(before) == Some(&b'-') {
+            let _ = self.allowance.refusal.set(bytes.filled()[before..].to_vec());
         }
         if read > self.allowance.allowed.load(Ordering::Relaxed) {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "it answers more than it was asked")));
@@ -180,7 +194,8 @@ pub(crate) async fn open(target: &Target, allowed: u64) -> RedisResult<Transport
         (Host::Tcp(host, port), Some(tls)) => Box::new(tls.connect(host, tcp(host, *port).await?).await?),
         (Host::Unix(path), _) => Box::new(UnixStream::connect(path).await?),
     };
-    let allowance = Arc::new(Allowance { read: AtomicU64::new(0), allowed: AtomicU64::new(allowed) });
+    let allowance = Allowance { read: AtomicU64::new(0), allowed: AtomicU64::new(allowed), refusal: OnceLock::new() };
+    let allowance = Arc::new(allowance);
     let may_be_tls = target.tls.is_none() && matches!(target.host, Host::Tcp(..));
     let bounded = Bounded { stream, allowance: allowance.clone(), may_be_tls };
     let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);

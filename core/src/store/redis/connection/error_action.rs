@@ -5,6 +5,9 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 use crate::failure::Failure;
 use crate::store::redis::advice::is_refused;
 
+/// A cluster that is down says so in other words.
+const NO_OWNER: &str = "Hash slot not served";
+
 /// The action to take on an error of the server.
 #[derive(Clone, Debug)]
 pub(crate) enum ErrorAction {
@@ -17,6 +20,8 @@ pub(crate) enum ErrorAction {
     },
     /// Nothing was done; a moment later it may be.
     Retry,
+    /// No server has the slot, and nothing was done; this one decides about others.
+    NoOwner,
     GiveUp(Failure),
 }
 
@@ -43,6 +48,7 @@ impl ErrorAction {
             ServerErrorKind::Moved => redirect(false),
             ServerErrorKind::Ask => redirect(true),
             ServerErrorKind::TryAgain => Self::Retry,
+            ServerErrorKind::ClusterDown if error.detail() == Some(NO_OWNER) => Self::NoOwner,
             ServerErrorKind::BusyLoading | ServerErrorKind::ClusterDown | ServerErrorKind::MasterDown => {
                 Self::GiveUp(Failure::NotReady)
             }
@@ -80,7 +86,7 @@ fn failure_in_words(error: &RedisError) -> Failure {
         Failure::OutOfMemory
     } else if said("READONLY") {
         Failure::ReadOnly
-    } else if is_refused(words) {
+    } else if is_refused(words) || said("AUTH") {
         Failure::Denied
     } else if said("MISCONF") || said("NOREPLICAS") || said("BUSY") {
         Failure::NotReady
@@ -92,6 +98,15 @@ fn failure_in_words(error: &RedisError) -> Failure {
 /// True if asking the same server again at once is of no use.
 pub(super) fn opens_breaker(failure: Failure) -> bool {
     matches!(failure, Failure::Unreachable | Failure::Disconnected | Failure::NotReady | Failure::ReadOnly)
+}
+
+/// The failure of a connection that could not be made.
+pub(crate) fn unconnected(error: &RedisError) -> Failure {
+    match ErrorAction::of(error) {
+        ErrorAction::GiveUp(failure @ (Failure::NotReady | Failure::ReadOnly | Failure::Denied)) => failure,
+        // Whatever else kept it from being made, there is none.
+        _ => Failure::Unreachable,
+    }
 }
 
 /// The error for a reply that cannot be read.

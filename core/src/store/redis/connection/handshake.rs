@@ -39,8 +39,8 @@ impl Handshake {
         if let Err(error) = probed.clone().extract_error() {
             match ErrorAction::of(&error) {
                 ErrorAction::GiveUp(Failure::NotReady | Failure::ReadOnly | Failure::Unreachable) => return Err(error),
-                // A node that has another slot's keys is as good as any.
-                ErrorAction::Redirect { .. } | ErrorAction::Retry => {}
+                // A node that has other slots is as good as any.
+                ErrorAction::Redirect { .. } | ErrorAction::Retry | ErrorAction::NoOwner => {}
                 action => said.refusal = refusal(&action, &error, prepared.clone().extract_error().err().as_ref()),
             }
         }

@@ -10,6 +10,7 @@ pub(super) mod message;
 mod queue;
 mod recovery;
 mod replies;
+pub(super) mod rest;
 pub(super) mod server_clock;
 pub(super) mod state;
 mod task;

@@ -8,7 +8,7 @@ use redis::RedisResult;
 use tokio::time::{Instant, sleep};
 
 use super::batch::Group;
-use super::error_action::ErrorAction;
+use super::error_action::unconnected;
 use super::message::Message;
 use super::state::{Connected, ConnectionState};
 use super::task::ConnectionTask;
@@ -75,13 +75,8 @@ impl ConnectionTask {
                 }
             }
             Err(error) => {
-                let failure = match ErrorAction::of(&error) {
-                    ErrorAction::GiveUp(failure @ (Failure::NotReady | Failure::ReadOnly | Failure::Denied)) => failure,
-                    // Whatever else kept a connection from being made, there is none.
-                    _ => Failure::Unreachable,
-                };
                 // Where nothing came back, the server has rested meanwhile.
-                self.open_breaker_since(self.connecting_since, failure, &error.to_string());
+                self.open_breaker_since(self.connecting_since, unconnected(&error), &error.to_string());
             }
         }
     }

@@ -36,10 +36,12 @@ impl ConnectionTask {
             Ok(decided) => decided,
             // What was on its way may have been done, so it is not sent again.
             Err(error) => {
+                // First what is wrong, so that the errors of these calls can say it.
+                self.on_lost(number, &error);
                 for message in groups.into_iter().flat_map(|group| group.messages) {
                     message.job.finish(Err(Failure::Disconnected));
                 }
-                return self.on_lost(number, &error);
+                return;
             }
         };
         if number == self.connection_number {
@@ -144,14 +146,14 @@ impl ConnectionTask {
                 }
             }
             Err(error) if is_lost(&error) => {
-                fail(held, Failure::Disconnected);
                 self.on_lost(number, &error);
+                fail(held, Failure::Disconnected);
             }
             Err(error) => {
                 let fault =
                     if let ErrorAction::GiveUp(fault) = ErrorAction::of(&error) { fault } else { Failure::Other };
-                fail(held, fault);
                 self.give_up(fault, &error, number);
+                fail(held, fault);
             }
         }
         self.forget_finished();
@@ -164,7 +166,8 @@ impl ConnectionTask {
                 self.launch(over.connection.clone(), over.number, vec![group]);
             }
             ErrorAction::Redirect { mut to, asking } => {
-                if to.0.is_empty() {
+                // As in a map, a node that does not say its name is where this one is.
+                if matches!(&*to.0, "" | "?") {
                     to.0 = self.endpoint.host();
                 }
                 for message in group.messages {
@@ -183,6 +186,15 @@ impl ConnectionTask {
                         router.resend(Message { job, asking });
                     }
                 });
+            }
+            ErrorAction::NoOwner => {
+                self.context.fault(&self.endpoint, Failure::NotReady, &error.to_string());
+                self.router.refresh();
+                for message in group.messages {
+                    // A probe has found out that this server answers.
+                    let failure = if message.job.may_hop() { Failure::NotReady } else { Failure::Moving };
+                    message.job.finish(Err(failure));
+                }
             }
             ErrorAction::GiveUp(fault) => {
                 // First what is wrong, so that the errors of these calls can say it.

@@ -112,7 +112,7 @@ impl Endpoint {
 async fn complaint(target: &Target) -> Option<RedisError> {
     let mut connection = open(target, FEW).await.ok()?;
     let answer: RedisResult<String> = redis::cmd("PING").query_async(&mut connection.wire).await;
-    answer.err().filter(|error| !error.is_io_error())
+    answer.err().map(|error| connection.complaint(error)).filter(|error| !error.is_io_error())
 }
 
 impl fmt::Display for Endpoint {

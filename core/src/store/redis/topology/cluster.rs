@@ -7,21 +7,23 @@ use std::time::Duration;
 
 use futures_util::future::select_ok;
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::cluster_map::{NodeView, ask};
 use super::reroute::{NoOthers, Reroute};
 use crate::failure::Failure;
 use crate::store::redis::connection::Connection;
+use crate::store::redis::connection::error_action::unconnected;
 use crate::store::redis::connection::message::Message;
+use crate::store::redis::connection::rest::Rests;
 use crate::store::redis::context::Context;
 use crate::store::redis::protocol::keys::slot_of;
-use crate::store::redis::settings::address::Target;
+use crate::store::redis::settings::address::{Host, Target};
 use crate::store::redis::settings::endpoint::Endpoint;
 use crate::store::redis::settings::url::Node;
 
 const SLOTS: usize = 16_384;
-/// Between two looks at the map, at the least, and while a node has failed.
+/// Between two looks at the map, at the least.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The server in events about all of them.
@@ -45,6 +47,8 @@ struct Map {
     connections: HashMap<Node, Arc<Connection>>,
     /// For each slot the index of its node; empty before the map is known.
     owners: Vec<Option<u16>>,
+    /// Some slots have no node.
+    has_gaps: bool,
     nodes: Vec<Node>,
     /// Every primary that the map knows, those without slots too. No other is ever connected to, as it would be sent the
     /// password.
@@ -119,8 +123,12 @@ impl Cluster {
             self.refresh();
             return Ok(());
         }
-        let connection = map.owner(slot).ok_or(Failure::NotReady)?;
+        let owner = map.owner(slot);
         drop(map);
+        let Some(connection) = owner else {
+            self.context.fault(&THE_CLUSTER, Failure::NotReady, "no node has the slot of a call");
+            return Err(Failure::NotReady);
+        };
         connection.send(message)
     }
 
@@ -197,8 +205,8 @@ impl Cluster {
         let asked = nodes.iter().map(|node| Box::pin(ask(&self.template, node)));
         match timeout(self.context.connect_timeout(), select_ok(asked)).await {
             Ok(Ok((found, _))) => self.apply_map(found),
-            Ok(Err(error)) => self.on_lost(&error.to_string()),
-            Err(_) => self.on_lost(self.template.silence()),
+            Ok(Err(error)) => self.on_lost(unconnected(&error), &error.to_string()),
+            Err(_) => self.on_lost(Failure::Unreachable, self.template.silence()),
         }
     }
 
@@ -217,6 +225,7 @@ impl Cluster {
             map.owners.get_mut(first..=last).into_iter().flatten().for_each(|owner| *owner = index);
             self.connection(&mut map, &node);
         }
+        map.has_gaps = map.owners.contains(&None);
         map.known = known;
         let Map { connections, known, early, astray, .. } = &mut *map;
         // A connection that leaves the map finishes what is on its way, and sends on what is not.
@@ -240,7 +249,7 @@ impl Cluster {
         }
     }
 
-    fn on_lost(&self, why: &str) {
+    fn on_lost(&self, failure: Failure, why: &str) {
         let mut map = self.map();
         let (early, astray) = (std::mem::take(&mut map.early), std::mem::take(&mut map.astray));
         let known = !map.owners.is_empty();
@@ -248,20 +257,25 @@ impl Cluster {
         self.refuse(astray);
         // An old map is better than none; and where no cluster is known to be, none is lost.
         if !known && self.is_awake() && !self.lost.swap(true, Ordering::Relaxed) {
-            self.context.opened(&THE_CLUSTER, Failure::Unreachable, why);
+            self.context.opened(&THE_CLUSTER, failure, why);
         }
         for message in early {
-            message.job.finish(Err(Failure::Unreachable));
+            message.job.finish(Err(failure));
         }
     }
 
     /// Nobody is sent to a node that only a redirection names.
     fn refuse(&self, strangers: Vec<(Node, Message)>) {
         for ((host, port), message) in strangers {
-            let why = format!("a redirection to {host}:{port}, which is no node of the cluster's map");
+            let why = format!("a redirection to {}, which is no node of the cluster's map", Host::Tcp(host, port));
             self.context.fault(&THE_CLUSTER, Failure::Moving, &why);
             message.job.finish(Err(Failure::Moving));
         }
+    }
+
+    /// Another look may find what this map lacks: a node has failed, or slots have none.
+    fn is_in_doubt(&self) -> bool {
+        self.is_open() || self.map().has_gaps
     }
 
     /// A look is wanted: there is a cluster, or something waits to know whether there is.
@@ -278,11 +292,18 @@ impl Map {
     }
 }
 
-/// Looks at the map when something says that it is stale, and again and again while a node has failed.
+/// Looks at the map when something says that it is stale, and again and again while it is in doubt: each look connects to
+/// every node, so they become rarer the longer that lasts.
 async fn keep_map(task: MapTask, stale: Arc<Notify>) {
+    let (mut doubted, mut rests) = (None, Rests::default());
     loop {
-        let Some(unwell) = task.0.upgrade().map(|cluster| cluster.is_open()) else { return };
-        if !unwell {
+        let Some(in_doubt) = task.0.upgrade().map(|cluster| cluster.is_in_doubt()) else { return };
+        if in_doubt {
+            let since = *doubted.get_or_insert_with(Instant::now);
+            let rest = rests.after(since.elapsed(), LOOK_EVERY).saturating_sub(LOOK_EVERY);
+            drop(timeout(rest, stale.notified()).await);
+        } else {
+            doubted = None;
             stale.notified().await;
         }
         match task.0.upgrade() {
