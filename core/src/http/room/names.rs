@@ -229,12 +229,15 @@ fn expression(path: &str) -> String {
             rest = behind;
             continue;
         }
+        if letter == '<'
+            && let Some((inside, behind)) = enclosed(rest, '<', '>')
+        {
+            converted(&mut made, inside);
+            rest = behind;
+            continue;
+        }
         let after = &rest[letter.len_utf8()..];
         rest = match letter {
-            '<' if let Some((inside, behind)) = enclosed(rest, '<', '>') => {
-                converted(&mut made, inside);
-                behind
-            }
             '^' | '$' => after,
             '\\' if after.starts_with(['Z', 'A']) => &after[1..],
             '\\' if after.starts_with(['.', '-', '/']) => {
@@ -254,6 +257,16 @@ fn colons(path: &str) -> String {
     let mut made = String::with_capacity(path.len());
     let mut rest = path;
     while let Some(letter) = rest.chars().next() {
+        // An optional part, in Express.
+        if letter == '{'
+            && let Some((inside, behind)) = enclosed(rest, '{', '}')
+        {
+            made.push('[');
+            made.push_str(&colons(inside));
+            made.push(']');
+            rest = behind;
+            continue;
+        }
         let after = &rest[letter.len_utf8()..];
         rest = match letter {
             // Two of them are one that begins no parameter, in Fastify.
@@ -275,13 +288,6 @@ fn colons(path: &str) -> String {
                     parameter(&mut made, after[..length].trim_matches('"'));
                     constraint(&after[length..])
                 }
-            }
-            // An optional part, in Express.
-            '{' if let Some((inside, behind)) = enclosed(rest, '{', '}') => {
-                made.push('[');
-                made.push_str(&colons(inside));
-                made.push(']');
-                behind
             }
             _ => {
                 made.push(letter);
