@@ -170,15 +170,23 @@ WRAPPING := --config core/tests/wrapping.toml -p tidegate --no-default-features 
 
 EXAMPLES := --manifest-path examples/rust/Cargo.toml --target-dir target/examples --all-features
 
+# No tests run there: the compiler has a look. Only the release builds for the first; the second has words of 32 bits.
+ELSEWHERE := x86_64-pc-windows-msvc i686-unknown-linux-gnu
+
 # Memory alone compiles no runtime, no client of Redis and no TLS; a store over a network needs no client of Redis; Redis
 # needs no TLS; and without being asked nothing reads TOML or YAML. Apart from the other tests, because each combination is
 # compiled by itself.
 test-features: redis-server ## Each feature of the crate by itself, arithmetic that wraps, and the examples in Rust
 	cargo test $(WRAPPING)
-	for features in "" tokio toml yaml remote redis tower cli; do \
+	for features in "" tokio toml yaml remote redis shm tower cli; do \
 		cargo clippy -p tidegate --no-default-features --features "$$features" --quiet -- -D warnings || exit 1; \
 	done
 	cargo clippy -p tidegate --all-targets --quiet -- -D warnings
+	@# Without TLS, which a compiler of C would be needed for.
+	for target in $(ELSEWHERE); do \
+		rustc --print target-libdir --target $$target | xargs test -d || rustup target add $$target || exit 1; \
+		RUSTFLAGS="-D warnings" cargo check -p tidegate --no-default-features --features cli,shm,tower --target $$target --quiet || exit 1; \
+	done
 	! cargo tree -p tidegate --no-default-features --edges normal --prefix none | grep -E "^(tokio|redis|rustls|ring) "
 	! cargo tree -p tidegate --no-default-features --features remote --edges normal --prefix none | grep -E "^(redis|rustls|ring) "
 	! cargo tree -p tidegate --no-default-features --features redis --edges normal --prefix none | grep -E "^(rustls|ring) "

@@ -208,7 +208,7 @@ fn a_file_that_is_no_table_is_left_as_it_is() {
         fs::remove_file(&copy).expect("it is gone");
         error.err().unwrap_or_else(|| panic!("{name} is opened"))
     };
-    assert!(patched("another layout", 1, 99).contains("layout 99, and this version of tidegate knows layout 4"));
+    assert!(patched("another layout", 1, 99).contains("layout 99, and this version of tidegate knows layout 5"));
     assert!(patched("another architecture", 2, 7).contains("another architecture"));
     assert!(patched("another hash", 5, 7).contains("hashes in another way"));
     assert!(patched("another size", 4, 1_000_000).contains("should have"));

@@ -131,6 +131,7 @@ impl WaitQueue {
     }
 
     /// The same for every entry that is waited for.
+    #[cfg(any(test, feature = "remote"))]
     pub(crate) fn all_released(&self) {
         if !self.has_bells() {
             return;

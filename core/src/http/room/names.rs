@@ -43,7 +43,7 @@ pub fn template(path: &str, syntax: Syntax) -> String {
     let made = match syntax {
         Syntax::Braces => braces(path),
         Syntax::Angles => angles(path),
-        Syntax::Colons => colons(path),
+        Syntax::Colons => colons(path, 0),
     };
     let mut clean = String::with_capacity(made.len() + 1);
     for letter in std::iter::once('/').chain(made.chars()) {
@@ -229,12 +229,15 @@ fn expression(path: &str) -> String {
             rest = behind;
             continue;
         }
+        if letter == '<'
+            && let Some((inside, behind)) = enclosed(rest, '<', '>')
+        {
+            converted(&mut made, inside);
+            rest = behind;
+            continue;
+        }
         let after = &rest[letter.len_utf8()..];
         rest = match letter {
-            '<' if let Some((inside, behind)) = enclosed(rest, '<', '>') => {
-                converted(&mut made, inside);
-                behind
-            }
             '^' | '$' => after,
             '\\' if after.starts_with(['Z', 'A']) => &after[1..],
             '\\' if after.starts_with(['.', '-', '/']) => {
@@ -250,10 +253,26 @@ fn expression(path: &str) -> String {
     made
 }
 
-fn colons(path: &str) -> String {
+/// The deepest optional part that is one; braces within it stay as they stand. A path nests a few, and each takes room on
+/// the stack.
+const DEEPEST: usize = 32;
+
+/// `depth` is the number of optional parts around it.
+fn colons(path: &str, depth: usize) -> String {
     let mut made = String::with_capacity(path.len());
     let mut rest = path;
     while let Some(letter) = rest.chars().next() {
+        // An optional part, in Express.
+        if letter == '{'
+            && depth < DEEPEST
+            && let Some((inside, behind)) = enclosed(rest, '{', '}')
+        {
+            made.push('[');
+            made.push_str(&colons(inside, depth + 1));
+            made.push(']');
+            rest = behind;
+            continue;
+        }
         let after = &rest[letter.len_utf8()..];
         rest = match letter {
             // Two of them are one that begins no parameter, in Fastify.
@@ -275,13 +294,6 @@ fn colons(path: &str) -> String {
                     parameter(&mut made, after[..length].trim_matches('"'));
                     constraint(&after[length..])
                 }
-            }
-            // An optional part, in Express.
-            '{' if let Some((inside, behind)) = enclosed(rest, '{', '}') => {
-                made.push('[');
-                made.push_str(&colons(inside));
-                made.push(']');
-                behind
             }
             _ => {
                 made.push(letter);
@@ -338,6 +350,13 @@ mod tests {
         for path in ["/users/{id}", "/", "/a/*", "/a/"] {
             assert_eq!(template(path, Syntax::Braces), path);
         }
+    }
+
+    #[test]
+    fn optional_parts_may_be_nested_as_deep_as_they_like() {
+        let nested = |depth: usize| format!("/a{}{}", "{/b".repeat(depth), "}".repeat(depth));
+        assert_eq!(template(&nested(3), Syntax::Colons), "/a[/b[/b[/b]]]");
+        assert!(template(&nested(20_000), Syntax::Colons).starts_with("/a[/b[/b"));
     }
 
     #[test]

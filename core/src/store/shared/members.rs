@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::mapping::{self, Mapping};
 use super::plan::{MOST_PROCESSES, header};
 
-/// The claimed bytes lie behind all that a table can have.
-const CLAIMS: usize = 1 << 40;
+/// The first of the claimed bytes, whatever the table has there: a claim is no more than a note of the kernel. 32 bits name
+/// each of them.
+const CLAIMS: usize = 1 << 30;
 /// The bits of an owner's number that are its place, counted from 1.
 const PLACE_BITS: u32 = 12;
 /// In place of this process's number while a thread of it takes a place.

@@ -22,7 +22,7 @@ use crate::time::Micros;
 /// "tidegate" as a number, so that a machine of the other byte order sees another one.
 const MAGIC: u64 = u64::from_be_bytes(*b"tidegate");
 /// Any change of the layout, or of what the numbers of an entry mean, counts one up.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 const ENTRIES: usize = 250_000;
 /// A sparse file of this many entries is as large as any file may be.
 const MOST_ENTRIES: usize = 100_000_000;

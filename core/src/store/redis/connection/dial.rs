@@ -16,7 +16,9 @@ use futures_util::task::AtomicWaker;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ErrorKind, RedisError, RedisResult};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -192,7 +194,11 @@ pub(crate) async fn open(target: &Target, allowed: u64) -> RedisResult<Transport
     let stream: Box<dyn Stream> = match (&target.host, &target.tls) {
         (Host::Tcp(host, port), None) => Box::new(tcp(host, *port).await?),
         (Host::Tcp(host, port), Some(tls)) => Box::new(tls.connect(host, tcp(host, *port).await?).await?),
+        #[cfg(unix)]
         (Host::Unix(path), _) => Box::new(UnixStream::connect(path).await?),
+        // No URL is read as one.
+        #[cfg(not(unix))]
+        (Host::Unix(_), _) => return Err(io::Error::from(io::ErrorKind::Unsupported).into()),
     };
     let allowance = Allowance { read: AtomicU64::new(0), allowed: AtomicU64::new(allowed), refusal: OnceLock::new() };
     let allowance = Arc::new(allowance);

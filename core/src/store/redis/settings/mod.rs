@@ -67,7 +67,7 @@ impl Redis {
     /// A store at this URL:
     ///
     /// - `redis://[user:password@]host[:port][/database]`, or `rediss://` with TLS
-    /// - `unix:///path/to/socket[?db=1]`
+    /// - `unix:///path/to/socket[?db=1]`; not on Windows
     /// - `redis+sentinel://[user:password@]sentinel[:port],…/service[/database]`
     /// - `redis+cluster://[user:password@]node[:port],…`
     ///

@@ -113,6 +113,9 @@ impl StoreUrl {
     }
 
     fn socket(rest: &str) -> Result<(&str, Servers, i64), String> {
+        if !cfg!(unix) {
+            return Err("must not name a Unix socket: this system has none".to_owned());
+        }
         if rest.starts_with('/') {
             return Ok(("", Servers::Socket(decoded(rest)?), 0));
         }
