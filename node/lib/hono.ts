@@ -19,8 +19,8 @@ import { rethrow } from './room/request-error.js'
 import { infosOf, onFinished, onResponses } from './room/response.js'
 import { type Framework, Room } from './room/room.js'
 import { mountName, routeName } from './room/route-names.js'
-import { ending, isNoAnswer, once, responseOf, withHeaders } from './room/web-response.js'
-import { attempt, type Later, same } from './time/later.js'
+import { ending, isNoAnswer, responseOf, withHeaders } from './room/web-response.js'
+import { attempt, type Later, once, same } from './time/later.js'
 
 export { RateLimitError, type RoomLimit, type RoomLimits, type Rule, type Trials } from './room/handle.js'
 
@@ -169,6 +169,7 @@ function middlewareOf(room: Room<Context>): RateLimit {
       room.end(info, true)
       throw error
     }
+    // A judge of outcomes is a function of the app, and may count.
     const end = once(() => room.settle(info, context))
     if (isNoAnswer(context.res)) {
       if (isHeld(info)) end()

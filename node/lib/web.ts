@@ -13,7 +13,8 @@ import { type Extensible, extensible } from './room/handle.js'
 import type { RoomOptions } from './room/options.js'
 import { isHeld } from './room/plan.js'
 import { type Framework, Room } from './room/room.js'
-import { ending, forgotten, once, responseOf, withHeaders } from './room/web-response.js'
+import { ending, forgotten, responseOf, withHeaders } from './room/web-response.js'
+import { once } from './time/later.js'
 
 export type { RoomLimit, RoomLimits, Rule, Trials } from './room/handle.js'
 
@@ -112,6 +113,7 @@ function checkOf(room: Room<Request>): RateLimit {
     if (info.blocked) return refused(request, room.gate.refusal(info, accept), info)
     const watch = {}
     const apply = (response: Response): Response => {
+      // A judge of outcomes is a function of the app, and may count.
       const end = once(() => room.settle(info, request, response))
       const own = withHeaders(response, room.gate.headers(info, response.status))
       if (isHeld(info)) {

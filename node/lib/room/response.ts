@@ -7,7 +7,7 @@ import { type Refusal, withoutBody } from '../http/gate.js'
 import { native } from '../native/native.js'
 import { type Headers, isRedirection } from '../results/headers.js'
 import { LimitInfo } from '../results/info.js'
-import type { Later } from '../time/later.js'
+import { type Later, once } from '../time/later.js'
 import { RateLimitError } from './rate-limit-error.js'
 import type { Room } from './room.js'
 
@@ -250,12 +250,10 @@ export function onFinished(response: ServerResponse, call: () => void): void {
   const { req, socket } = response
   // Behind another response of its connection it has no socket, and Node does not tell it when the connection closes.
   const ends = socket === null && req?.socket instanceof Socket ? endsOf(req.socket) : undefined
-  let isOver = false
-  const over = (): void => {
+  const over = once(() => {
     ends?.delete(over)
-    if (!isOver) call()
-    isOver = true
-  }
+    call()
+  })
   ends?.add(over)
   finished(response, { readable: false }, over)
   if (ends !== undefined && req.socket.destroyed) setImmediate(over)

@@ -43,12 +43,3 @@ export function ending(response: Response, method: string, end: () => void, unti
   }
   return new Response(until(body, end), response)
 }
-
-/** The same call, made once. A judge of outcomes is a function of the app, and may count. */
-export function once(call: () => void): () => void {
-  let isMade = false
-  return () => {
-    if (!isMade) call()
-    isMade = true
-  }
-}

@@ -26,6 +26,16 @@ export function attempt<T, U>(
   return isPromise(value) ? Promise.resolve(value).then(next, failed) : next(value)
 }
 
+/** The same call, made once. */
+export function once(call: () => void): () => void {
+  let isMade = false
+  return () => {
+    if (isMade) return
+    isMade = true
+    call()
+  }
+}
+
 /** A value as it is. */
 export const same = <T>(value: T): T => value
 
