@@ -21,25 +21,15 @@ impl Set {
     /// Reads a file of limits, one limit in the wire form, or limits as text with `;` between them. A limit as text has
     /// the text as its key.
     pub(super) fn read(name: &str) -> Result<Self, Failure> {
-        let refused = |error: &dyn std::fmt::Display| Failure::Told(error.to_string());
         let limits = if name.trim_start().starts_with('{') {
-            vec![Limit::from_json(name).map_err(|error| refused(&error))?]
-        } else if Self::names_file(name) {
-            let limits = Limits::load(name).map_err(|error| refused(&error))?;
+            vec![Limit::from_json(name).map_err(refused)?]
+        } else if let Some(limits) = file(name)? {
             limits.iter().map(|(_, limit)| limit.clone()).collect()
         } else {
             let texts = name.split(';').map(str::trim).filter(|text| !text.is_empty());
-            texts.map(|text| Limit::parse(text, text)).collect::<Result<_, _>>().map_err(|error| refused(&error))?
+            texts.map(|text| Limit::parse(text, text)).collect::<Result<Vec<_>, _>>().map_err(refused)?
         };
-        if limits.is_empty() {
-            return Err(Failure::of(&format!("{name:?}"), "has no limits"));
-        }
-        Ok(Self { name: name.to_owned(), limits })
-    }
-
-    /// True for the name of a file of limits, whether or not it is there.
-    fn names_file(name: &str) -> bool {
-        Format::of(Path::new(name)).is_some()
+        if limits.is_empty() { Err(empty(name)) } else { Ok(Self { name: name.to_owned(), limits }) }
     }
 }
 
@@ -56,15 +46,10 @@ impl Keyed {
     }
 
     fn of(given: &str) -> Result<Self, Failure> {
-        let refused = |error: &dyn std::fmt::Display| Failure::Told(error.to_string());
-        if !Set::names_file(given) {
-            return given.parse().map(Self::One).map_err(|error: LimitError| refused(&error));
-        }
-        let limits = Limits::load(given).map_err(|error| refused(&error))?;
-        if limits.is_empty() {
-            Err(Failure::of(&format!("{given:?}"), "has no limits"))
-        } else {
-            Ok(Self::Document(limits))
+        match file(given)? {
+            Some(limits) if limits.is_empty() => Err(empty(given)),
+            Some(limits) => Ok(Self::Document(limits)),
+            None => given.parse::<Limit>().map(Self::One).map_err(refused),
         }
     }
 
@@ -83,6 +68,19 @@ impl Keyed {
             Self::One(limit) => vec![limit.clone()],
         }
     }
+}
+
+/// The limits of a file, where this is the name of one, whether or not it is there.
+fn file(name: &str) -> Result<Option<Limits>, Failure> {
+    Format::of(Path::new(name)).map(|_| Limits::load(name).map_err(refused)).transpose()
+}
+
+fn refused(error: impl std::fmt::Display) -> Failure {
+    Failure::Told(error.to_string())
+}
+
+fn empty(name: &str) -> Failure {
+    Failure::of(&format!("{name:?}"), "has no limits")
 }
 
 /// A rate as limits as text have it: so many in a period.
