@@ -17,6 +17,6 @@ impl Limiter {
     /// Notes a definition; it and an earlier one with the same key that is another one, in words.
     #[cfg(feature = "tower")]
     pub(crate) fn define(&self, limit: &Limit) -> Option<String> {
-        self.common.definitions.define(self.store.namespace(), limit)
+        self.common.define(self.store.namespace(), limit)
     }
 }

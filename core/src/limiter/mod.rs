@@ -15,8 +15,6 @@ mod checks;
 mod closest;
 mod common;
 mod counting;
-#[cfg(feature = "tower")]
-mod definitions;
 #[cfg(feature = "redis")]
 pub(crate) mod document;
 mod identity;
