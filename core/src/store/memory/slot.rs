@@ -68,6 +68,16 @@ impl Drain {
     pub(in crate::store) fn empty_at(self) -> Micros {
         (self.since & NUMBER).saturating_add(self.time())
     }
+
+    /// True if the entry may be dropped: by our clock once it is empty, by a caller's when no call has given one for as
+    /// long as the entry takes to drain.
+    #[inline]
+    pub(in crate::store) fn is_disposable(self, now: Micros, given_at: impl FnOnce() -> Micros) -> bool {
+        match self.timeline() {
+            Timeline::Real => self.empty_at() <= now,
+            Timeline::Given => given_at().saturating_add(self.time().max(GIVEN_LIVES)) <= now,
+        }
+    }
 }
 
 /// A fingerprint, and an entry's two numbers with what the table has to know tucked into the bits that numbers below
@@ -92,8 +102,9 @@ pub(super) enum Kept {
 }
 
 impl Slot {
-    /// Larger than every fingerprint, so that a search for one stops here.
-    pub(super) const VACANT: Self = Self { fingerprint: u128::MAX, level: 0, since: 0 };
+    /// Larger than every fingerprint, so that a search for one stops here; and it never drains, so that a sweep need not
+    /// ask what it is.
+    pub(super) const VACANT: Self = Self { fingerprint: u128::MAX, level: 0, since: NUMBER };
 
     #[expect(clippy::inline_always, reason = "most of it is known where it is called")]
     #[inline(always)]

@@ -13,7 +13,7 @@ use super::slots::{self, DRAIN, INLINE, LOW, NONE, NUMBERS};
 use crate::algorithm::{Algorithm, Doubles, Entry, IntoEntry, Rule, Small, Stored};
 use crate::fingerprint::Fingerprint;
 use crate::inline_vec::InlineVec;
-use crate::store::memory::{CANDIDATES, Drain, GIVEN_LIVES, Moment, SWEEP_AT_MOST, SWEEP_PER_MILLI, Timeline};
+use crate::store::memory::{CANDIDATES, Drain, GIVEN_LIVES, Moment, SWEEP_AT_MOST, SWEEP_PER_MILLI};
 
 /// The array that an entry is in.
 #[derive(Clone, Copy)]
@@ -200,20 +200,14 @@ impl Shard<'_> {
         let slots = self.slots(array);
         let mut hand = self.index(hand_at) % slots;
         for _ in 0..most.min(slots as u64) {
-            if self.tag(array, hand) != 0 && self.is_drained(array, hand) {
+            if self.tag(array, hand) != 0
+                && self.drain(array, hand).is_disposable(self.now, || self.get(part::GIVEN_AT))
+            {
                 self.vacate(array, hand);
             }
             hand = (hand + 1) % slots;
         }
         self.set(hand_at, hand as u64);
-    }
-
-    fn is_drained(&self, array: Array, slot: usize) -> bool {
-        let drain = self.drain(array, slot);
-        match drain.timeline() {
-            Timeline::Real => drain.empty_at() <= self.now,
-            Timeline::Given => self.get(part::GIVEN_AT).saturating_add(drain.time().max(GIVEN_LIVES)) <= self.now,
-        }
     }
 
     pub(super) fn note_given(&self) {
