@@ -55,7 +55,7 @@ const SHARED: usize = 8;
 /// together with others, in one of the shared entries: it may be denied early, but is never admitted too often. Any
 /// number of threads may share a store, and together they never admit more than a limit allows.
 ///
-/// An entry takes 39 to 44 bytes, for any length of the actor's name.
+/// An entry takes 39 to 45 bytes, for any length of the actor's name.
 ///
 /// ```
 /// use tidegate::{Limit, Limiter, Memory};

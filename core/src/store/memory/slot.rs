@@ -72,10 +72,10 @@ impl Drain {
     /// True if the entry may be dropped: by our clock once it is empty, by a caller's when no call has given one for as
     /// long as the entry takes to drain.
     #[inline]
-    pub(in crate::store) fn is_disposable(self, now: Micros, given_at: impl FnOnce() -> Micros) -> bool {
+    pub(in crate::store) fn is_disposable(self, now: Micros, given_at: Micros) -> bool {
         match self.timeline() {
             Timeline::Real => self.empty_at() <= now,
-            Timeline::Given => given_at().saturating_add(self.time().max(GIVEN_LIVES)) <= now,
+            Timeline::Given => given_at.saturating_add(self.time().max(GIVEN_LIVES)) <= now,
         }
     }
 }

@@ -273,9 +273,9 @@ impl<B: Beside> Table<B> {
         if self.len == 0 {
             return 0;
         }
+        let given_at = self.rare.as_ref().map_or(0, |rare| rare.given_at);
         for _ in 0..(millis.saturating_mul(SWEEP_PER_MILLI)).min(SWEEP_AT_MOST).min(self.slots.len() as u64) {
             // A removal pulls the next entry into this place, so the hand stays.
-            let given_at = || self.rare.as_ref().map_or(0, |rare| rare.given_at);
             if self.slots[self.hand].drain().is_disposable(now, given_at) {
                 self.remove(self.hand);
             } else {

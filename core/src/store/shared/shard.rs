@@ -198,11 +198,9 @@ impl Shard<'_> {
 
     fn sweep_array(&self, array: Array, hand_at: usize, most: u64) {
         let slots = self.slots(array);
-        let mut hand = self.index(hand_at) % slots;
+        let (mut hand, given_at) = (self.index(hand_at) % slots, self.get(part::GIVEN_AT));
         for _ in 0..most.min(slots as u64) {
-            if self.tag(array, hand) != 0
-                && self.drain(array, hand).is_disposable(self.now, || self.get(part::GIVEN_AT))
-            {
+            if self.tag(array, hand) != 0 && self.drain(array, hand).is_disposable(self.now, given_at) {
                 self.vacate(array, hand);
             }
             hand = (hand + 1) % slots;
