@@ -104,7 +104,7 @@ pub(super) enum Kept {
 impl Slot {
     /// Larger than every fingerprint, so that a search for one stops here; and it never drains, so that a sweep need not
     /// ask what it is.
-    pub(super) const VACANT: Self = Self { fingerprint: u128::MAX, level: 0, since: NUMBER };
+    pub(super) const VACANT: Self = Self { fingerprint: u128::MAX, level: !(NUMBER | FLAG), since: 0 };
 
     #[expect(clippy::inline_always, reason = "most of it is known where it is called")]
     #[inline(always)]
@@ -144,5 +144,18 @@ impl Slot {
 
     pub(super) fn drain(&self) -> Drain {
         Drain { time: self.level, since: self.since }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However far ahead a clock is, also where its instants no longer fit into a slot.
+    #[test]
+    fn what_is_vacant_never_drains() {
+        for now in [0, NUMBER, 1 << 53, 1 << 60, 1 << 63] {
+            assert!(!Slot::VACANT.drain().is_disposable(now, 0), "{now}");
+        }
     }
 }
