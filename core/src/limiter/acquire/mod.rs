@@ -38,7 +38,7 @@ use crate::time::{Micros, millis_up};
 /// use tidegate::acquire::Step;
 ///
 /// let limiter = Limiter::new(Memory::new());
-/// let door = Limit::bucket("door", 1).drip_rate(Duration::from_millis(20)).build()?;
+/// let door = Limit::bucket("door", 1).drip_rate(Duration::from_millis(500)).build()?;
 /// limiter.limit_sync(&door, "ada")?;
 ///
 /// let mut acquire = limiter.start_acquire(&[Check::new(&door, "ada")], Duration::from_secs(1));
