@@ -159,7 +159,7 @@ impl Memory {
             }
             let mut level = table.read(place).unwrap_or_else(|| rule.fresh(now));
             let mut verdict = examine(*rule, &mut level, now, Verb::Limit, *cost, 0);
-            if !verdict.is_ok_and(Verdict::is_at_once) && table.is_over(place, moment.timeline, moment.now) {
+            if !verdict.is_ok_and(Verdict::is_at_once) && table.is_over(place, moment) {
                 (level, verdict) = afresh(*rule, now, Verb::Limit, *cost);
             }
             let verdict = verdict.map_err(|why| (index, Undecided::Impossible(why)))?;

@@ -81,7 +81,7 @@ impl Memory {
         }
         let mut state = table.read(place).unwrap_or_else(|| algorithm.fresh(now));
         let mut verdict = examine(algorithm, &mut state, now, verb, verb.adds(cost, spent), 0);
-        if !verdict.is_ok_and(Verdict::is_at_once) && table.is_over(place, moment.timeline, moment.now) {
+        if !verdict.is_ok_and(Verdict::is_at_once) && table.is_over(place, moment) {
             (state, verdict) = afresh(algorithm, now, verb, verb.adds(cost, spent));
         }
         let check = Resolved::alone(verdict.map_err(Undecided::Impossible)?, cost);
@@ -136,7 +136,7 @@ impl Memory {
             drop(table);
             return otherwise(Undecided::Crowded);
         }
-        let mut entry = if table.is_over(place, moment.timeline, moment.now) {
+        let mut entry = if table.is_over(place, moment) {
             Entry::Absent
         } else {
             table.take(place, |entry| rule.may_borrow(entry, moment.now))

@@ -80,7 +80,7 @@ impl Shelf for Locked<'_> {
     }
 
     fn is_over(&self, place: Position, moment: Moment) -> bool {
-        self.table.is_over(place, moment.timeline, moment.now)
+        self.table.is_over(place, moment)
     }
 
     fn is_shared(&self) -> bool {
@@ -120,7 +120,7 @@ impl Shelf for Locked<'_> {
         if self.memory.reserve(1) {
             return true;
         }
-        let dropped = self.table.drop_drained(moment.now, moment.timeline, needed);
+        let dropped = self.table.drop_drained(moment, needed);
         self.memory.evictions.fetch_add(u64::from(dropped), Ordering::Relaxed);
         dropped
     }

@@ -1,4 +1,5 @@
 //! One entry in 32 bytes, of which two share a cache line.
+use super::Moment;
 use crate::algorithm::{Drains, Level};
 use crate::fingerprint::Fingerprint;
 use crate::log_duration::LogDuration;
@@ -67,6 +68,12 @@ impl Drain {
     /// The instant at which the entry is empty, rounded up.
     pub(in crate::store) fn empty_at(self) -> Micros {
         (self.since & NUMBER).saturating_add(self.time())
+    }
+
+    /// True if the entry is empty at this moment; that of another clock says nothing about it.
+    #[inline]
+    pub(in crate::store) fn is_empty(self, moment: Moment) -> bool {
+        self.timeline() == moment.timeline && self.empty_at() <= moment.now
     }
 
     /// True if the entry may be dropped: by our clock once it is empty, by a caller's when no call has given one for as

@@ -6,6 +6,7 @@
 
 use std::mem::{self, offset_of};
 
+use super::Moment;
 use super::slot::{CACHE_LINE, Drain, Kept, Slot, Timeline};
 use crate::algorithm::{Entry, IntoEntry, Small};
 use crate::fingerprint::Fingerprint;
@@ -126,9 +127,9 @@ impl<B: Beside> Table<B> {
 
     /// True if the entry at a place has drained by the rule that wrote it, and is only not swept away yet: whatever another
     /// rule makes of it, it keeps nobody out any more. By a caller's clock that is not known.
-    pub(super) fn is_over(&self, place: Position, timeline: Timeline, now: Micros) -> bool {
+    pub(super) fn is_over(&self, place: Position, moment: Moment) -> bool {
         let Ok(drain) = place.map(|at| self.slots[at].drain()) else { return false };
-        timeline == Timeline::Real && drain.timeline() == timeline && drain.empty_at() <= now
+        moment.timeline == Timeline::Real && drain.is_empty(moment)
     }
 
     /// True if actors without an entry may have been counted in a shared one.
@@ -298,7 +299,7 @@ impl<B: Beside> Table<B> {
 
     /// Drops an entry that has drained, to make room for a newcomer: one of those that come next in turn, and none of
     /// `needed`, which is sorted. Answers whether there was one.
-    pub(super) fn drop_drained(&mut self, now: Micros, timeline: Timeline, needed: &[Fingerprint]) -> bool {
+    pub(super) fn drop_drained(&mut self, moment: Moment, needed: &[Fingerprint]) -> bool {
         let mut candidates = 0;
         // The places after the last home are nearly all vacant, and must not be all that is looked at.
         for _ in 0..(CANDIDATES + TAIL).min(self.slots.len()) {
@@ -307,9 +308,7 @@ impl<B: Beside> Table<B> {
             if candidates > CANDIDATES {
                 break;
             }
-            let drain = slot.drain();
-            let drained = drain.timeline() == timeline && drain.empty_at() <= now;
-            if drained && needed.binary_search(&Fingerprint(slot.fingerprint)).is_err() {
+            if slot.drain().is_empty(moment) && needed.binary_search(&Fingerprint(slot.fingerprint)).is_err() {
                 self.remove(self.hand);
                 return true;
             }

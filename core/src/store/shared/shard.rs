@@ -219,12 +219,12 @@ impl Shard<'_> {
     /// Drops one entry that has drained of these slots, and none of `needed`, which is sorted.
     pub(super) fn drop_one(&self, slots: impl Iterator<Item = usize>, moment: Moment, needed: &[Fingerprint]) -> bool {
         let drained = |slot: &usize| {
-            let (tag, drain) = (self.tag(Array::Own, *slot), self.drain(Array::Own, *slot));
+            let tag = self.tag(Array::Own, *slot);
             let is_needed = || {
                 let is_it = |one: &Fingerprint| tag_of(*one) == tag && low_of(*one) == self.low(Array::Own, *slot);
                 needed.iter().any(is_it)
             };
-            tag != 0 && drain.timeline() == moment.timeline && drain.empty_at() <= moment.now && !is_needed()
+            tag != 0 && self.drain(Array::Own, *slot).is_empty(moment) && !is_needed()
         };
         let found = slots.into_iter().find(drained);
         if let Some(slot) = found {

@@ -17,10 +17,7 @@ impl Shelf for Shard<'_> {
     }
 
     fn is_over(&self, place: Position, moment: Moment) -> bool {
-        place.is_ok_and(|slot| {
-            let drain = self.drain(Array::Own, slot);
-            moment.timeline == Timeline::Real && drain.timeline() == Timeline::Real && drain.empty_at() <= moment.now
-        })
+        moment.timeline == Timeline::Real && place.is_ok_and(|slot| self.drain(Array::Own, slot).is_empty(moment))
     }
 
     fn is_shared(&self) -> bool {
