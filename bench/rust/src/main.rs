@@ -40,6 +40,7 @@ fn main() {
     for (keys, target) in [(100_000, None), (1_000_000, Some(0.5))] {
         rows.extend([1, 2].map(|threads| random_keys(keys, threads, target)));
     }
+    rows.push(new_keys(100_000));
     rows.push(memory::row());
     rows.extend(types::rows());
     rows.extend(memory::rows_of_types());
@@ -122,6 +123,24 @@ fn random_keys(count: usize, threads: usize, target: Option<f64>) -> Row {
             })
         },
     )
+}
+
+/// Keys that come for the first time, so that the tables grow from nothing; and the end of the tables.
+fn new_keys(count: usize) -> Row {
+    let (limit, keys) = (limit(), shuffled(&keys(count)));
+    let ours = || {
+        let limiter = Limiter::new(Memory::new());
+        on_threads(&keys, 1, |key| {
+            let _ = black_box(&limiter.limit_sync(&limit, key));
+        })
+    };
+    let theirs = || {
+        let peer = peer();
+        on_threads(&keys, 1, |key| {
+            let _ = black_box(&peer.check_key(key));
+        })
+    };
+    duel(format!("{count} new keys, 1 thread"), None, 9, PEER, ours, theirs)
 }
 
 /// Every key once, shared out among the threads; counts wall time per operation of one thread.
