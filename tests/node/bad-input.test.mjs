@@ -304,7 +304,7 @@ test('costs, factors, times and other options', async () => {
         assertLimitError(error, { key: 'k', field: option, type: false }, `${call} ${option} = ${what}`)
       }
     }
-    for (const options of [null, 5, 'x', true]) {
+    for (const options of [null, 5, 'x', true, [], new Date(0), new Map()]) {
       const error = await errorOf(limiter, call, good, 'actor', options)
       assertLimitError(error, { key: 'k', field: 'options', type: true }, `${call} ${options}`)
     }

@@ -1,4 +1,4 @@
-import { noOption, ownKeys, read, refuseInherited, wrongType } from '../errors.js'
+import { isForeign, noOption, ownKeys, read, refuseInherited, wrongType } from '../errors.js'
 
 /** The context of limits that are functions. */
 export interface ContextOptions<C = unknown> {
@@ -148,7 +148,8 @@ export function optionsFrom(given: unknown, takes: readonly Name[], key: string,
   if (given === undefined) return DEFAULTS
   if (typeof given !== 'object' || given === null) throw wrongType(key, 'options', 'must be an object', given)
   const options: Read = { ...DEFAULTS }
-  for (const name of ownKeys(given, 'options', key)) {
+  const names = ownKeys(given, 'options', key)
+  for (const name of names) {
     if (beside.includes(name)) continue
     const value = read(given, name, key)
     if (!takes.includes(name as Name)) throw noOption(key, name, 'this call', takes, value)
@@ -160,6 +161,7 @@ export function optionsFrom(given: unknown, takes: readonly Name[], key: string,
     else throw wrongType(key, name, 'must be a number', value)
   }
   refuseInherited(given, takes, key)
+  if (isForeign(given, names)) throw wrongType(key, 'options', 'must be an object with options', given)
   return options
 }
 
