@@ -24,7 +24,7 @@ fn log(max: u64, period: Duration) -> Limit {
 
 #[test]
 fn a_reservation_is_served_in_order_and_after_its_wait() {
-    let (limiter, limit) = (limiter(), drips(Duration::from_millis(20)));
+    let (limiter, limit) = (limiter(), drips(SECOND / 4));
     let start = Instant::now();
     let waits: Vec<u64> = (0..4)
         .map(|_| limiter.acquire_sync(&limit, "ada", SECOND).expect("an answer"))
@@ -34,20 +34,20 @@ fn a_reservation_is_served_in_order_and_after_its_wait() {
         })
         .collect();
     assert_eq!(waits[0], 0);
-    assert!(waits[1..].iter().all(|wait| (1..=20).contains(wait)), "{waits:?}");
-    assert!(start.elapsed() >= Duration::from_millis(59));
+    assert!(waits[1..].iter().all(|wait| (1..=250).contains(wait)), "{waits:?}");
+    assert!(start.elapsed() >= Duration::from_millis(749));
 }
 
 #[test]
 fn too_long_a_wait_is_refused_at_once_and_charges_nothing() {
-    for limit in [drips(SECOND), log(1, SECOND)] {
+    for limit in [drips(60 * SECOND), log(1, 60 * SECOND)] {
         let limiter = limiter();
         limiter.limit_sync(&limit, "ada").expect("an answer");
         let start = Instant::now();
-        let info = limiter.acquire_sync(&limit, "ada", Duration::from_millis(50)).expect("an answer");
-        assert!(info.blocked && info.wait_ms == 0 && info.reset_ms > 900);
-        assert!(start.elapsed() < Duration::from_millis(40));
-        assert!(limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms <= 1000);
+        let info = limiter.acquire_sync(&limit, "ada", 10 * SECOND).expect("an answer");
+        assert!(info.blocked && info.wait_ms == 0 && info.reset_ms > 50_000);
+        assert!(start.elapsed() < 9 * SECOND);
+        assert!(limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms <= 60_000);
     }
 }
 
@@ -70,21 +70,21 @@ fn too_long_a_wait_is_charged_where_denied_attempts_are() {
 
 #[test]
 fn what_cannot_reserve_waits_until_there_is_room() {
-    let (limiter, limit) = (limiter(), log(2, Duration::from_millis(60)));
+    let (limiter, limit) = (limiter(), log(2, SECOND / 2));
     limiter.limit_sync(&limit, "ada").expect("an answer");
     limiter.limit_sync(&limit, "ada").expect("an answer");
-    let info = limiter.acquire_sync(&limit, "ada", SECOND).expect("an answer");
+    let info = limiter.acquire_sync(&limit, "ada", 10 * SECOND).expect("an answer");
     assert!(!info.blocked);
-    assert!((50..200).contains(&info.wait_ms), "{}", info.wait_ms);
+    assert!((1..5000).contains(&info.wait_ms), "{}", info.wait_ms);
 }
 
 #[test]
 fn the_line_is_in_order_of_arrival() {
-    let (limiter, limit) = (limiter(), log(1, Duration::from_millis(30)));
+    let (limiter, limit) = (limiter(), log(1, SECOND / 4));
     limiter.limit_sync(&limit, "ada").expect("an answer");
-    let mut line: Vec<_> = (0..3).map(|_| limiter.start_acquire(&[Check::new(&limit, "ada")], SECOND)).collect();
+    let mut line: Vec<_> = (0..3).map(|_| limiter.start_acquire(&[Check::new(&limit, "ada")], 60 * SECOND)).collect();
     let mut served = Vec::new();
-    let deadline = Instant::now() + SECOND;
+    let deadline = Instant::now() + 30 * SECOND;
     for acquire in &mut line {
         assert!(matches!(acquire.step(), Ok(Step::Wait(_))));
     }
@@ -116,32 +116,33 @@ fn giving_up_returns_the_charge_exactly_once() {
 
 #[test]
 fn giving_up_late_returns_the_whole_charge() {
-    let (limiter, limit) = (limiter(), drips(Duration::from_millis(20)));
-    let mut line: Vec<_> = (0..40).map(|_| limiter.start_acquire(&[Check::new(&limit, "ada")], 10 * SECOND)).collect();
+    let (limiter, limit) = (limiter(), drips(SECOND / 10));
+    let mut line: Vec<_> = (0..40).map(|_| limiter.start_acquire(&[Check::new(&limit, "ada")], 60 * SECOND)).collect();
     for acquire in &mut line {
         acquire.step().expect("a place");
     }
     let last = line.pop().expect("the last in line");
     // Several drips later none of the last one's own has drained, for others stand before it.
-    std::thread::sleep(Duration::from_millis(100));
-    let before = limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms;
+    std::thread::sleep(SECOND / 4);
+    let full = || limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms;
+    let (start, before) = (Instant::now(), full());
     drop(last);
-    let after = limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms;
-    assert!((19..=40).contains(&(before - after)), "{before} became {after}");
+    let (freed, passed) = (before - full(), start.elapsed());
+    assert!(freed >= 99 && Duration::from_millis(freed) <= passed + Duration::from_millis(101), "{freed} of {before}");
 }
 
 #[test]
 fn giving_up_after_its_turn_frees_nothing_of_a_later_call() {
-    let (limiter, limit) = (limiter(), drips(Duration::from_millis(20)));
+    let (limiter, limit) = (limiter(), drips(SECOND / 4));
     let check = Check::new(&limit, "ada");
     limiter.decide_sync(&[check], Call::Charge).expect("an answer");
-    let mut waiting = limiter.start_acquire(&[check], SECOND);
+    let mut waiting = limiter.start_acquire(&[check], 10 * SECOND);
     assert!(matches!(waiting.step(), Ok(Step::Wait(_))));
     // Its turn came long ago, and all that it charged has drained.
-    std::thread::sleep(Duration::from_millis(100));
+    std::thread::sleep(SECOND);
     limiter.decide_sync(&[check.cost(40)], Call::Charge).expect("an answer");
     let full = || limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms;
-    let (before, start) = (full(), Instant::now());
+    let (start, before) = (Instant::now(), full());
     drop(waiting);
     let (after, passed) = (full(), start.elapsed());
     assert!(Duration::from_millis(before - after) <= passed + Duration::from_millis(1), "{before} became {after}");
@@ -315,12 +316,12 @@ fn a_wait_for_units_is_as_long_as_was_said() {
 
 #[test]
 fn a_caller_ahead_that_never_comes_back_makes_no_wait_longer_than_was_said() {
-    let (limiter, log) = (limiter(), log(1, Duration::from_millis(20)));
+    let (limiter, log) = (limiter(), log(1, SECOND / 4));
     limiter.limit_sync(&log, "ada").expect("admitted");
     let check = Check::new(&log, "ada");
     let mut ahead = limiter.start_acquire(&[check], 60 * SECOND);
     assert!(matches!(ahead.step(), Ok(Step::Wait(_))));
-    let mut behind = limiter.start_acquire(&[check], Duration::from_millis(100));
+    let mut behind = limiter.start_acquire(&[check], SECOND);
     for _ in 0..1000 {
         match behind.step().expect("a step") {
             Step::Wait(time) => std::thread::sleep(time),

@@ -12,7 +12,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn over(server: &Server) -> Limiter {
     let store = Redis::builder(&server.url()).on_error(OnError::Raise);
     // A machine that tests many things at once is slow at each.
-    Limiter::new(store.timeout(SECOND).build().expect("a store"))
+    Limiter::new(store.timeout(10 * SECOND).build().expect("a store"))
 }
 
 fn bucket(key: &str, drip_rate: Duration) -> Limit {
@@ -22,12 +22,12 @@ fn bucket(key: &str, drip_rate: Duration) -> Limit {
 #[tokio::test]
 async fn places_are_taken_in_order_and_waited_out() {
     let server = Server::start();
-    let (limiter, limit) = (over(&server), bucket("turns", Duration::from_millis(40)));
+    let (limiter, limit) = (over(&server), bucket("turns", SECOND / 4));
     let started = Instant::now();
-    let turns = (0..6).map(|_| limiter.acquire(&limit, "ada", SECOND));
+    let turns = (0..6).map(|_| limiter.acquire(&limit, "ada", 10 * SECOND));
     let infos = futures_util::future::join_all(turns).await;
     let waits: Vec<_> = infos.into_iter().map(|info| info.expect("a turn").wait_ms).collect();
-    assert!(started.elapsed() >= Duration::from_millis(150), "{:?}", started.elapsed());
+    assert!(started.elapsed() >= Duration::from_millis(950), "{:?}", started.elapsed());
     assert!(waits[..2].iter().all(|wait| *wait == 0), "{waits:?}");
     assert!(waits.windows(2).all(|two| two[0] <= two[1]), "{waits:?}");
     let slow = bucket("slow", Duration::from_hours(1));
@@ -52,7 +52,7 @@ async fn whoever_gives_up_is_not_charged() {
             };
             let waiting = futures_util::future::join_all((0..5).map(|_| take_one()));
             let _ = tokio::time::timeout(Duration::from_micros(pause), waiting).await;
-            let deadline = Instant::now() + 5 * SECOND;
+            let deadline = Instant::now() + 20 * SECOND;
             while limiter.peek(&limit, "ada").await.expect("an answer").remaining != 1 - taken.get() {
                 assert!(Instant::now() < deadline, "{} of {} were served", taken.get(), limit.key());
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -74,7 +74,7 @@ fn a_host_that_waits_in_its_own_way_can_call_it_off() {
         move |answer, _| drop(told.send(answer))
     };
     let _first = limiter.start_acquire(&[check], SECOND).spawn(tell(&told)).expect("a thread");
-    let info = heard.recv_timeout(SECOND).expect("in time").expect("an answer");
+    let info = heard.recv_timeout(20 * SECOND).expect("in time").expect("an answer");
     assert_eq!((info.blocked, info.wait_ms), (false, 0));
     let second = limiter.start_acquire(&[check], Duration::from_hours(9)).spawn(tell(&told)).expect("a thread");
     let owed = || limiter.peek_sync(&limit, "ada").expect("an answer").full_reset_ms;

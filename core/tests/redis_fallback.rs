@@ -1,6 +1,8 @@
 //! The memory of a process that decides alone: as bounded as any, and nobody is forgotten in it.
 
-use crate::calls::{DEADLINE, hourly, well};
+use std::time::Duration;
+
+use crate::calls::{DEADLINE, hourly, well_in};
 use crate::servers::{Server, wait_until};
 use tidegate::remote::{BreakerState, OnError};
 use tidegate::{Call, Check, Limiter, Redis};
@@ -42,7 +44,9 @@ fn a_full_fallback_counts_newcomers_together_and_frees_nobody() {
 #[test]
 fn what_the_store_charged_is_not_given_back_here() {
     let server = Server::start();
-    let (limiter, limit) = (well(&server.url(), OnError::Local), hourly("receipts", 2));
+    // The store has to charge in time, on a busy machine too.
+    let deadline = Duration::from_millis(500);
+    let (limiter, limit) = (well_in(&server.url(), OnError::Local, deadline), hourly("receipts", 2));
     let ask = |actor: &str| {
         let checks = [Check::new(&limit, actor).cost(2)];
         let info = limiter.decide_sync(&checks, Call::Limit).expect("an answer");

@@ -314,7 +314,7 @@ fn any_checks_of_several_actors() {
 #[test]
 fn what_some_slots_charged_of_a_call_that_timed_out_is_given_back() {
     const CALLS: usize = 30;
-    let deadline = Duration::from_millis(200);
+    let deadline = Duration::from_millis(500);
     let cluster = Cluster::start(0);
     let limit = Limit::bucket("halves", 1000).drip_rate(HOUR).build().expect("a bucket");
     let store = Redis::builder(&cluster.url()).timeout(deadline).on_error(OnError::Raise);

@@ -368,17 +368,17 @@ fn a_tick_that_is_ahead_locks_nobody_out_for_long() {
     let server = Server::start();
     let limit = bucket("ahead", 2, Duration::from_millis(10));
     for limiter in [by_transactions(&server.url()), by_script(&server.url())] {
-        let ahead = |by: Duration| {
+        let ahead = |by: Duration, lasts: u64| {
             let (seconds, _) = server.run::<(u64, u64)>("TIME");
-            server.run::<()>(&format!("SET rl_ada_ahead_t {}000 EX 1", seconds + by.as_secs()));
-            server.run::<()>("SET rl_ada_ahead_c 2 EX 1");
+            server.run::<()>(&format!("SET rl_ada_ahead_t {}000 EX {lasts}", seconds + by.as_secs()));
+            server.run::<()>(&format!("SET rl_ada_ahead_c 2 EX {lasts}"));
             let info = limiter.limit_sync(&limit, "ada").unwrap();
             assert_eq!((info.blocked, info.remaining), (true, 0));
             assert!(info.reset_ms <= 10, "{info:?}");
             crate::servers::wait_until("it is admitted", || !limiter.limit_sync(&limit, "ada").unwrap().blocked)
         };
-        assert!(ahead(Duration::from_hours(1)) < Duration::from_millis(500), "a clock that was wrong is not believed");
-        assert!(ahead(Duration::from_secs(15)) < Duration::from_secs(2), "its keys end, and nothing renews them");
+        assert!(ahead(Duration::from_hours(1), 20) < Duration::from_secs(10), "a clock that was wrong is not believed");
+        assert!(ahead(Duration::from_secs(15), 1) < Duration::from_secs(10), "its keys end, and nothing renews them");
         assert_everything_ends(&mut server.connect());
     }
 }
@@ -435,7 +435,7 @@ fn a_store_that_was_away_is_asked_again() {
     let store = Redis::builder(&server.url()).strategy(Strategy::Transactions);
     let limiter = Limiter::new(store.on_error(OnError::Local).deny_cache(Duration::ZERO).build().expect("a store"));
     let ask = || limiter.limit_sync(&limit, "ada").unwrap();
-    assert!(!ask().degraded);
+    crate::servers::wait_until("it answers", || !ask().degraded);
     server.pause();
     assert!((0..4).all(|_| ask().degraded));
     server.resume();

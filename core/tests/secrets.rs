@@ -123,7 +123,7 @@ fn a_question_mark_or_a_forgotten_host_shows_nothing() {
 fn events_and_store_errors_name_the_server_alone() {
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
     let listener = heard.clone();
-    let store = Redis::builder("redis://us3r:S3cr3t@127.0.0.1:1/3").timeout(Duration::from_millis(200));
+    let store = Redis::builder("redis://us3r:S3cr3t@127.0.0.1:1/3").timeout(Duration::from_secs(1));
     let store = store.on_error(OnError::Raise);
     let limiter = Limiter::new(
         store

@@ -23,6 +23,13 @@ impl Document {
         fs::write(&self.0, text).expect("written");
     }
 
+    /// All at once: nobody who looks meanwhile finds the file empty.
+    fn replace(&self, text: &str) {
+        let other = self.0.with_extension("new");
+        fs::write(&other, text).expect("written");
+        fs::rename(&other, &self.0).expect("replaced");
+    }
+
     fn watched(&self) -> Watched {
         Watch::new(&self.0).by_hand().expect("sound")
     }
@@ -141,13 +148,13 @@ fn the_thread_tells_of_changes_and_ends_with_the_last_clone() {
         })
         .start()
         .expect("sound");
-    document.write("api = '5/s'\n");
+    document.replace("api = '5/s'\n");
     assert!(matches!(told(&changes), Change::Changed(_)));
-    document.write("api = '5/fortnight'\n");
+    document.replace("api = '5/fortnight'\n");
     assert!(matches!(told(&changes), Change::Wrong(_)));
     let clone = watched.clone();
     drop(watched);
-    document.write("api = '7/s'\n");
+    document.replace("api = '7/s'\n");
     assert!(matches!(told(&changes), Change::Changed(_)));
     drop(clone);
     // The listener is dropped with the thread that called it.

@@ -1092,8 +1092,8 @@ class Limiter:
         the time to wait.
 
         >>> from tidegate import Bucket, Limiter
-        >>> limiter, mail = Limiter(), Bucket("mail", size=1, drip_rate=20)
-        >>> [limiter.acquire(mail, "ada", max_wait=1.0).blocked for message in range(3)]
+        >>> limiter, mail = Limiter(), Bucket("mail", size=1, drip_rate=250)
+        >>> [limiter.acquire(mail, "ada", max_wait=5.0).blocked for message in range(3)]
         [False, False, False]
         """
     def observe(

@@ -12,7 +12,7 @@ const timed = async (work) => {
 
 test('waits in the order of the calls', async () => {
   const limiter = new Limiter()
-  const paced = bucket({ key: 'paced', size: 1, dripRate: 40 })
+  const paced = bucket({ key: 'paced', size: 1, dripRate: 250 })
   const order = []
   const [infos, took] = await timed(() =>
     Promise.all(
@@ -26,17 +26,17 @@ test('waits in the order of the calls', async () => {
   assert.deepEqual(order, [0, 1, 2])
   assert.ok(infos.every((info) => !info.blocked))
   assert.equal(infos[0].waitMs, 0)
-  assert.ok(infos[2].waitMs > 40 && infos[2].waitMs <= 80, `${infos[2].waitMs}`)
-  assert.ok(took >= 75 && took < 2000, `${took} ms`)
+  assert.ok(infos[2].waitMs > 250 && infos[2].waitMs <= 500, `${infos[2].waitMs}`)
+  assert.ok(took >= 495 && took < 10_000, `${took} ms`)
 })
 
 test('a wait that is too long is refused at once and charges nothing', async () => {
   const limiter = new Limiter()
   const slow = bucket({ key: 'slow', size: 1, dripRate: 60_000 })
   await limiter.acquire(slow, 'ada')
-  const [info, took] = await timed(() => limiter.acquire(slow, 'ada', { maxWaitMs: 1000 }))
+  const [info, took] = await timed(() => limiter.acquire(slow, 'ada', { maxWaitMs: 10_000 }))
   assert.ok(info.blocked && info.waitMs === 0 && info.resetMs > 50_000)
-  assert.ok(took < 500, `${took} ms`)
+  assert.ok(took < 9000, `${took} ms`)
   assert.ok(limiter.peekSync(slow, 'ada').fullResetMs <= 60_000)
 })
 
@@ -47,7 +47,7 @@ test('with a time of the caller, nothing sleeps', async () => {
   const [info, took] = await timed(() => limiter.acquire(slow, 'ada', { now: 1000, maxWaitMs: 60_000 }))
   assert.deepEqual([info.blocked, info.waitMs], [false, 59_000])
   assert.equal(limiter.acquireSync(slow, 'ada', { now: 1000, maxWaitMs: 120_000 }).waitMs, 119_000)
-  assert.ok(took < 500, `${took} ms`)
+  assert.ok(took < 9000, `${took} ms`)
 })
 
 test('an aborted wait is refunded once and rejects with the reason', async () => {
@@ -72,7 +72,7 @@ test('an aborted wait is refunded once and rejects with the reason', async () =>
 
 test('a signal that was aborted before charges nothing, one that is aborted after changes nothing', async () => {
   const limiter = new Limiter()
-  const quick = bucket({ key: 'quick', size: 1, dripRate: 10 })
+  const quick = bucket({ key: 'quick', size: 1, dripRate: 500 })
   await assert.rejects(
     limiter.acquire(quick, 'ada', { signal: AbortSignal.abort('early') }),
     (error) => error === 'early',
@@ -99,7 +99,7 @@ test('closing while a call waits leaves the abort to reject as it would', async 
 
 test('a log keeps its line too: in order of arrival, and nobody is let in beside it', async () => {
   const limiter = new Limiter()
-  const log = slidingLog({ key: 'log', max: 2, period: 200 })
+  const log = slidingLog({ key: 'log', max: 2, period: 500 })
   const order = []
   const [infos] = await timed(() =>
     Promise.all(
@@ -120,11 +120,11 @@ test('a log keeps its line too: in order of arrival, and nobody is let in beside
 
 test('leaving the line lets the next one go ahead, and was never charged', async () => {
   const limiter = new Limiter()
-  const log = slidingLog({ key: 'log', max: 2, period: 100 })
+  const log = slidingLog({ key: 'log', max: 2, period: 500 })
   limiter.limitSync(log, 'ada')
   const controller = new AbortController()
   const large = limiter.acquire(log, 'ada', { cost: 2, signal: controller.signal })
-  const small = limiter.acquire(log, 'ada', { maxWaitMs: 400 })
+  const small = limiter.acquire(log, 'ada', { maxWaitMs: 2000 })
   controller.abort('gone')
   await assert.rejects(large, (error) => error === 'gone')
   assert.equal((await small).blocked, false)
@@ -146,9 +146,9 @@ test('a log whose wait is too long is refused at once', async () => {
   const limiter = new Limiter()
   const log = slidingLog({ key: 'log', max: 1, period: 60_000, countBlocked: true })
   await limiter.acquire(log, 'ada')
-  const [info, took] = await timed(() => limiter.acquire(log, 'ada', { maxWaitMs: 1000 }))
+  const [info, took] = await timed(() => limiter.acquire(log, 'ada', { maxWaitMs: 10_000 }))
   assert.ok(info.blocked && info.resetMs > 50_000)
-  assert.ok(took < 500, `${took} ms`)
+  assert.ok(took < 9000, `${took} ms`)
 })
 
 for (const limit of [

@@ -221,11 +221,16 @@ for (const [name, sending] of Object.entries(SENDING)) {
 }
 
 test('undici: a refusal whose body never ends stops all callers, and is repeated', async () => {
-  const dispatcher = new Agent().compose(forUndici.rateLimit({ limits: '1000/second', retries: 1, maxWaitMs: 1100 }))
+  const limiter = new Limiter()
+  const limit = parseLimit('outgoing', '1000/second')
+  const dispatcher = new Agent().compose(forUndici.rateLimit({ limits: limit, limiter, retries: 1, maxWaitMs: 3000 }))
   refusals = 1
   const began = performance.now()
   const refused = request(`${origin}/endless`, { dispatcher })
-  await delay(200)
+  await eventually(
+    () => limiter.peekSync(limit, '127.0.0.1').blocked,
+    (blocked) => blocked,
+  )
   assert.equal(await (await request(origin, { dispatcher })).body.text(), 'hi')
   assert.ok(performance.now() - began > 990)
   assert.equal(await (await refused).body.text(), 'hi')

@@ -8,7 +8,7 @@ import { RedisServer } from './server.mjs'
 
 const server = await RedisServer.start()
 const exports = concurrency({ key: 'exports', max: 1, lease: 60_000 })
-const short = concurrency({ key: 'short', max: 1, lease: 600 })
+const short = concurrency({ key: 'short', max: 1, lease: 1200 })
 const rows = tokenBucket({ key: 'rows', count: 100, period: 3_600_000 })
 
 let names = 0
@@ -77,7 +77,7 @@ for (const [where, open] of Object.entries(stores)) {
   test(`what is held is renewed, with all that its receipt gives back, ${where}`, async () => {
     const limiter = open()
     const held = await limiter.hold([short, rows], 'ada', { costs: [1, 40] })
-    await sleep(1500)
+    await sleep(2000)
     assert.deepEqual([held.lost, await free(limiter, short)], [false, 0])
     held.settle({ rows: 10 })
     await held.release()

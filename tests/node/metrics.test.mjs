@@ -19,7 +19,7 @@ const server = await RedisServer.start()
 const login = bucket({ key: 'login', size: 10, dripRate: 3_600_000 })
 const small = bucket({ key: 'small', size: 1, dripRate: 3_600_000 })
 const jobs = concurrency({ key: 'jobs', max: 3, lease: 60_000 })
-const soon = tokenBucket({ key: 'soon', count: 1, period: 200 })
+const soon = tokenBucket({ key: 'soon', count: 1, period: 500 })
 
 /** The numbers of metrics, also those of histograms, as Prometheus names them. */
 const flat = (metrics) =>

@@ -76,7 +76,7 @@ test('checks that cost differently are settled one by one', () => {
 
 test('an acquire that waited is a receipt as well', async () => {
   const limiter = new Limiter()
-  const log = slidingLog({ key: 'log', max: 1, period: 50 })
+  const log = slidingLog({ key: 'log', max: 1, period: 500 })
   await limiter.acquire(log, 'ada')
   const info = await limiter.acquire(log, 'ada')
   assert.ok(info.waitMs > 0 && !info.blocked)

@@ -119,7 +119,7 @@ test('clearing removes a namespace', async () => {
 test('who does not listen is warned', async () => {
   const program = `
     const { bucket, Limiter } = require('tidegate')
-    const limiter = new Limiter('redis://us3r:S3cr3t@127.0.0.1:1')
+    const limiter = new Limiter('redis://us3r:S3cr3t@127.0.0.1:1', { timeoutMs: 1000 })
     process.on('warning', (warning) => console.log(warning.name, warning.code, warning.message))
     if (process.argv[1] === 'listen') limiter.on('degraded', ({ name, failure }) => console.log(name, failure))
     limiter.limit(bucket({ key: 'login', size: 10 }), 'ada').then(() => setTimeout(() => {}, 100))`

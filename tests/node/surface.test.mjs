@@ -206,8 +206,8 @@ test('a limiter is closed at the end of its block, and more than once', async ()
 
 test('limits can be chosen later where the answer is a promise', async () => {
   const plans = {
-    free: tokenBucket({ key: 'free', count: 1, period: 60_000 }),
-    paid: tokenBucket({ key: 'paid', count: 100, period: 60_000 }),
+    free: tokenBucket({ key: 'free', count: 1, period: 3_600_000 }),
+    paid: tokenBucket({ key: 'paid', count: 100, period: 3_600_000 }),
   }
   const slow = async ({ plan }) => {
     await new Promise((done) => setTimeout(done, 1))

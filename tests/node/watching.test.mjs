@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -38,6 +38,12 @@ function written(text = DOCUMENT) {
   const path = join(folder, `${++files}.toml`)
   writeFileSync(path, text)
   return path
+}
+
+/** Another text, all at once: nobody who looks meanwhile finds the file empty. */
+function rewrite(path, text) {
+  writeFileSync(`${path}.new`, text)
+  renameSync(`${path}.new`, path)
 }
 
 /** Limits that are looked at only when the test says so. */
@@ -139,15 +145,15 @@ test('changes and mistakes are told once', async () => {
   let told = next()
   const limits = await watched(path, { every: 10, onChange: (what) => tell(what), onError: (what) => tell(what) })
   const keep = setInterval(() => {}, 1000)
-  writeFileSync(path, "api = '5/s'")
+  rewrite(path, "api = '5/s'")
   assert.equal(await told, limits)
   told = next()
-  writeFileSync(path, "api = '5/fortnight'")
+  rewrite(path, "api = '5/fortnight'")
   const error = await told
   assert.ok(error instanceof LimitsError)
   assert.equal(error.errors[0].path, 'api')
   told = next()
-  writeFileSync(path, "api = '7/s'")
+  rewrite(path, "api = '7/s'")
   assert.equal(await told, limits, 'and not of the mistake again')
   assert.equal(limits.get('api').count, 7)
   limits.close()
@@ -158,7 +164,7 @@ test('a mistake that nobody listens to is a warning', async () => {
   const path = written()
   const limits = await watched(path, { every: 10 })
   const keep = setInterval(() => {}, 1000)
-  writeFileSync(path, "api = '5/fortnight'")
+  rewrite(path, "api = '5/fortnight'")
   const [warning] = await once(process, 'warning')
   assert.deepEqual([warning.name, warning.code], ['TidegateWarning', 'TIDEGATE_LIMITS_WRONG'])
   limits.close()

@@ -78,9 +78,12 @@ def test_a_host_is_one_actor_whatever_the_client(host: str, actor: str) -> None:
 
 
 class Late(AsyncLimiter):
-    """A limiter whose store takes its time to note what a response says."""
+    """A limiter whose store takes its time to note what a response says, and tells when it begins."""
+
+    noting: asyncio.Event
 
     async def observe(self, *_: Any, **__: Any) -> Any:
+        self.noting.set()
         await asyncio.sleep(10)
 
 
@@ -89,11 +92,15 @@ def test_a_caller_that_gives_up_while_its_response_is_noted_gives_its_connection
 
     async def main() -> None:
         limiter = Late()
+        limiter.noting = asyncio.Event()
         one = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=1))
         transport = tidegate.httpx.AsyncRateLimitTransport([PARALLEL, RATE], limiter=limiter, transport=one)
         async with httpx.AsyncClient(transport=transport, timeout=5) as client:
-            with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(client.get(server.url), 0.2)
+            asking = asyncio.ensure_future(client.get(server.url))
+            await asyncio.wait_for(limiter.noting.wait(), 10)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
             assert left(limiter._limiter) == (1, 9)
             assert (await client.get(server.url)).text == "hi"
 

@@ -81,7 +81,9 @@ tell(took=took, beats=beats, remaining=sorted(info.remaining for info in infos))
 def test_every_call_waits_so(run: Any) -> None:
     told = run("""
 counts = {}
-def counted(name, call):
+# A machine that stands still for a moment may leave no time for others. A call that blocks them does so every time.
+TRIES = 4
+def beats_beside(call):
     beats, over = 0, False
     def beat():
         nonlocal beats
@@ -93,14 +95,20 @@ def counted(name, call):
     join([job])
     over = True
     join([heart])
-    counts[name] = beats
+    return beats
+def counted(name, call):
+    for _ in range(TRIES):
+        counts[name] = beats_beside(call)
+        if counts[name] >= 3:
+            break
 pay = Bucket("pay", size=1, drip_rate=100)
-info = limiter.limit(LIMIT, "ada")
-other = limiter.limit(LIMIT, "ada", 5)
+# Each is good for one correction.
+infos = [limiter.limit(LIMIT, "ada") for _ in range(TRIES)]
+others = [limiter.limit(LIMIT, "ada", 5) for _ in range(TRIES)]
 counted("peek", lambda: limiter.peek(LIMIT, "ada"))
 counted("charge", lambda: limiter.charge(LIMIT, "ada"))
-counted("refund", lambda: limiter.refund(info))
-counted("settle", lambda: limiter.settle(other, 2))
+counted("refund", lambda: limiter.refund(infos.pop()))
+counted("settle", lambda: limiter.settle(others.pop(), 2))
 counted("explain", lambda: limiter.explain(LIMIT, "ada"))
 counted("limit_all", lambda: limiter.limit_all([(LIMIT, "ada"), (pay, "ada")]))
 counted("reset", lambda: limiter.reset(LIMIT, "ada"))
@@ -120,8 +128,9 @@ waiting = [spawn(limiter.acquire, pay, "ada") for _ in range(5)]
 call = spawn(limiter.limit, LIMIT, "ada")
 sleep(0.02)
 kill(call)
-sleep(0.3)
-before = limiter.peek(pay, "ada").full_reset_ms
+until = time.perf_counter() + 10
+while (before := limiter.peek(pay, "ada").full_reset_ms) <= 5 * 3_500_000 and time.perf_counter() < until:
+    sleep(0.02)
 for job in waiting:
     kill(job)
 until = time.perf_counter() + 10

@@ -278,9 +278,10 @@ import asyncio
 from tidegate import AsyncLimiter, Concurrency, Limiter
 limit = Concurrency("exit", max=9, lease=3)
 for url in ("memory://", {fleet.url!r}):
-    Limiter(url, namespace="exits").hold(limit, "ada").__enter__()
+    Limiter(url, namespace="exits", timeout=10).hold(limit, "ada").__enter__()
 async def main():
-    held = [AsyncLimiter(url, namespace="exits").hold(limit, "ada") for url in ("memory://", {fleet.url!r})]
+    urls = ("memory://", {fleet.url!r})
+    held = [AsyncLimiter(url, namespace="exits", timeout=10).hold(limit, "ada") for url in urls]
     for one in held:
         await one.__aenter__()
     await asyncio.sleep(0.1)
@@ -312,12 +313,14 @@ def test_a_wait_is_interrupted(limiter: Limiter) -> None:
     def raises(*_: object) -> None:
         raise KeyboardInterrupt
 
+    def wait() -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.4)
+        limiter.hold(EXPORTS, "ada", max_wait=120).__enter__()
+
     before = signal.signal(signal.SIGALRM, raises)
     try:
-        with limiter.hold(EXPORTS, "ada"):
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
-            with pytest.raises(KeyboardInterrupt):
-                limiter.hold(EXPORTS, "ada", max_wait=120).__enter__()
+        with limiter.hold(EXPORTS, "ada"), pytest.raises(KeyboardInterrupt):
+            wait()
     finally:
         signal.signal(signal.SIGALRM, before)
     assert free(limiter) == 1

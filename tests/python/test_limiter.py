@@ -28,7 +28,8 @@ from tidegate import (
 from tidegate._tidegate import _AcquireSteps, _AsyncCalls
 
 NOW = 1_700_000_000_000
-LOGIN = Bucket("login", size=3)
+HOUR = 3_600_000
+LOGIN = Bucket("login", size=3, drip_rate=HOUR)
 API = TokenBucket("api", count=100, period=60_000)
 
 
@@ -37,13 +38,14 @@ def test_a_burst_then_a_denial_then_a_drip(limiter: AnyLimiter) -> None:
     assert [info.blocked for info in answers] == [False, False, False, True]
     assert [info.remaining for info in answers] == [2, 1, 0, 0]
     assert not done(limiter.limit(LOGIN, "eve", now=NOW)).blocked
-    assert done(limiter.peek(LOGIN, "ada", now=NOW + 999)).blocked
-    assert not done(limiter.limit(LOGIN, "ada", now=NOW + 1000)).blocked
+    assert done(limiter.peek(LOGIN, "ada", now=NOW + HOUR - 1)).blocked
+    assert not done(limiter.limit(LOGIN, "ada", now=NOW + HOUR)).blocked
     assert limiter.entries == 2
 
 
 def test_the_clock_moves_by_itself(limiter: AnyLimiter) -> None:
-    door = Bucket("door", size=1, drip_rate=30)
+    # Long enough that the second call comes before the drip, on a busy machine too.
+    door = Bucket("door", size=1, drip_rate=400)
     assert not done(limiter.limit(door, "ada")).blocked
     info = done(limiter.limit(door, "ada"))
     assert info.blocked
@@ -177,7 +179,7 @@ def test_acquire_at_a_given_time_does_not_sleep(limiter: AnyLimiter) -> None:
 
 
 def test_other_threads_run_while_one_waits() -> None:
-    limiter, mail = Limiter(), Bucket("mail", size=1, drip_rate=300)
+    limiter, mail = Limiter(), Bucket("mail", size=1, drip_rate=500)
     limiter.limit(mail, "ada")
     waiter = threading.Thread(target=lambda: limiter.acquire(mail, "ada"))
     waiter.start()
@@ -190,7 +192,8 @@ def test_other_threads_run_while_one_waits() -> None:
 
 def test_tasks_wait_in_the_order_in_which_they_asked() -> None:
     async def main() -> list[int]:
-        limiter, mail = AsyncLimiter(), Bucket("mail", size=1, drip_rate=100)
+        # Long enough that two turns are apart on a busy machine too.
+        limiter, mail = AsyncLimiter(), Bucket("mail", size=1, drip_rate=250)
         order: list[int] = []
 
         async def send(number: int) -> None:
@@ -199,25 +202,32 @@ def test_tasks_wait_in_the_order_in_which_they_asked() -> None:
 
         start = time.monotonic()
         await asyncio.gather(*(send(number) for number in range(5)))
-        assert time.monotonic() - start >= 0.395
+        assert time.monotonic() - start >= 0.995
         return order
 
     assert asyncio.run(main()) == [0, 1, 2, 3, 4]
 
 
 def test_what_cannot_be_reserved_is_waited_for(limiter: AnyLimiter) -> None:
-    log = SlidingLog("log", max=2, period=60)
+    log, hourly = SlidingLog("log", max=2, period=400), SlidingLog("hourly", max=2, period=HOUR)
+    start = time.monotonic()
     done(limiter.limit(log, "ada", 2))
-    info = done(limiter.acquire(log, "ada", max_wait=1))
+    asked = time.monotonic()
+    info = done(limiter.acquire(log, "ada", max_wait=5))
+    end = time.monotonic()
     assert not info.blocked
-    assert 40 < info.wait_ms < 500
-    assert done(limiter.acquire([log, LOGIN], "eve", cost=2)).wait_ms <= 1
-    assert done(limiter.acquire([log, LOGIN], "eve", max_wait=0)).blocked
+    assert end - start >= 0.395
+    assert 40 < info.wait_ms <= (end - asked) * 1000 + 1
+    assert end - asked < 5
+    start = time.monotonic()
+    info = done(limiter.acquire([hourly, LOGIN], "eve", cost=2))
+    assert info.wait_ms <= (time.monotonic() - start) * 1000 + 1
+    assert done(limiter.acquire([hourly, LOGIN], "eve", max_wait=0)).blocked
 
 
 def test_tasks_queue_for_what_cannot_be_reserved() -> None:
     async def main() -> None:
-        limiter, log = AsyncLimiter(), SlidingLog("log", max=1, period=40)
+        limiter, log = AsyncLimiter(), SlidingLog("log", max=1, period=400)
         order: list[int] = []
 
         async def send(number: int) -> None:
@@ -242,7 +252,7 @@ def test_a_turn_that_was_given_up_is_over() -> None:
     assert 3599 < steps.step() <= 3600  # type: ignore[operator]
     for _ in range(2):
         steps.cancel()
-    assert limiter.peek(slow, "ada").full_reset_sec == 3600
+    assert 3540 < limiter.peek(slow, "ada").full_reset_sec <= 3600
     with pytest.raises(RuntimeError, match="over"):
         steps.step()
 
@@ -268,7 +278,7 @@ def test_a_cancelled_wait_is_refunded_once(several: bool) -> None:
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert (await limiter.peek(slow, "ada")).full_reset_sec == before
+        assert before - 60 < (await limiter.peek(slow, "ada")).full_reset_sec <= before
         assert (await limiter.peek(LOGIN, "ada")).remaining == 3
 
     asyncio.run(main())
@@ -285,7 +295,7 @@ def test_an_interrupted_wait_is_refunded_once(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(time, "sleep", interrupted)
     with pytest.raises(KeyboardInterrupt):
         limiter.acquire(slow, "ada")
-    assert limiter.peek(slow, "ada").full_reset_sec == before
+    assert before - 60 < limiter.peek(slow, "ada").full_reset_sec <= before
 
 
 def test_in_memory_a_coroutine_is_finished_at_once() -> None:

@@ -110,7 +110,9 @@ def test_it_answers_as_memory_does(limit: Limit, shared: AnyLimiter) -> None:
 
 def test_limiters_share_what_a_server_keeps(kind: type[AnyLimiter], fleet: RedisServer) -> None:
     name = namespace()
-    limiters = [kind(fleet.url, namespace=name, **PATIENT) for _ in range(2)] + [Limiter(fleet.url, namespace=name)]
+    limiters = [kind(fleet.url, namespace=name, **PATIENT) for _ in range(2)] + [
+        Limiter(fleet.url, namespace=name, **PATIENT)
+    ]
     limiters.append(pickle.loads(pickle.dumps(limiters[0])))
     slow = Bucket("slow", size=3, drip_rate=timedelta(hours=1))
     assert [done(limiter.limit(slow, "ada")).blocked for limiter in limiters] == [False, False, False, True]
@@ -231,7 +233,7 @@ def test_a_denial_is_remembered_for_a_while(kind: type[AnyLimiter], fleet: Redis
     name, slow = namespace(), Bucket("slow", size=1, drip_rate=timedelta(hours=1))
     # By another name of the server, as one that another process has.
     elsewhere = fleet.url.replace("127.0.0.1", "localhost")
-    limiter, other = kind(fleet.url, namespace=name, **PATIENT), Limiter(elsewhere, namespace=name)
+    limiter, other = kind(fleet.url, namespace=name, **PATIENT), Limiter(elsewhere, namespace=name, **PATIENT)
     never = kind(fleet.url, namespace=name, deny_cache=0, **PATIENT)
     assert [done(limiter.limit(slow, "ada")).blocked for _ in range(5)] == [False, True, True, True, True]
     stats = limiter.stats()
@@ -271,9 +273,10 @@ def test_a_charge_waits_for_replicas(kind: type[AnyLimiter], server: RedisServer
 
 
 def test_what_is_counted(shared: AnyLimiter) -> None:
+    slow = Bucket("slow", size=3, drip_rate=timedelta(hours=1))
     assert shared.stats().decisions == 0
     for _ in range(5):
-        done(shared.limit(LOGIN, "ada"))
+        done(shared.limit(slow, "ada"))
     stats = shared.stats()
     assert (stats.admitted, stats.blocked, stats.failed, stats.degraded) == (3, 2, 0, 0)
     assert sum(stats.failures.values()) == stats.corrupt_entries == 0
@@ -358,7 +361,7 @@ def decides(limiter: AnyLimiter, limit: Limit) -> bool:
 
 
 def wait_for(truth: Any) -> None:
-    until = time.monotonic() + 5
+    until = time.monotonic() + 30
     while not truth():
         assert time.monotonic() < until, "it does not come true"
         time.sleep(0.01)
@@ -384,7 +387,7 @@ def test_a_fault_is_logged_without_another_call(server: RedisServer, caplog: pyt
 
 
 def test_a_store_error_says_why(kind: type[AnyLimiter]) -> None:
-    limiter = kind("redis://127.0.0.1:1", on_error="raise")
+    limiter = kind("redis://127.0.0.1:1", **PATIENT)
     calls: list[Any] = [
         lambda: limiter.limit(LOGIN, "ada"),
         lambda: limiter.limit([LOGIN, LOGIN], "ada"),
@@ -409,7 +412,8 @@ def test_a_store_error_says_why(kind: type[AnyLimiter]) -> None:
 
 def test_what_this_process_charged_alone_it_gives_back_alone(kind: type[AnyLimiter], server: RedisServer) -> None:
     slow = Bucket("slow", size=10, drip_rate=timedelta(hours=1))
-    limiter = kind(server.url, timeout=0.2, on_error="local")
+    # Long enough for a busy machine, as nothing else is asserted of it than who has decided.
+    limiter = kind(server.url, timeout=1, on_error="local")
     shared = done(limiter.limit(slow, "ada", 3))
     server.pause()
     alone = done(limiter.limit(slow, "ada", 4))

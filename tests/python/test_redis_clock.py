@@ -27,8 +27,9 @@ from tidegate import (
 pytestmark = pytest.mark.long
 
 HOUR = 3600
-# What all of these admit at once, and how many more a second: an allowance drains within a second.
-SIZE = RATE = 50
+# What all of these admit at once, and how many more a second: an allowance drains within a second. So few that a busy
+# machine asks often enough.
+SIZE = RATE = 20
 LIMITS: list[Limit] = [
     Bucket("bucket", size=SIZE, drip_rate=1000 / RATE),
     TokenBucket("tokens", count=RATE, period=1000, burst=SIZE),
@@ -60,7 +61,7 @@ def test_a_clock_that_is_set_gives_one_allowance_more_at_most_and_locks_nobody_o
 ) -> None:
     # Denials are heard from the server every time, or remembered by the process.
     limiters = {
-        name: AsyncLimiter(movable.url, namespace=name, deny_cache=seconds, timeout=1, on_error="raise")
+        name: AsyncLimiter(movable.url, namespace=name, deny_cache=seconds, timeout=10, on_error="raise")
         for name, seconds in [("asking", 0), ("remembering", 1)]
     }
     admitted: dict[tuple[str, str], list[float]] = {(name, limit.key): [] for name in limiters for limit in LIMITS}
@@ -112,7 +113,7 @@ def until_midnight(server: RedisServer) -> float:
 def test_windows_of_a_calendar_are_those_of_the_servers_clock(movable: RedisServer, clock: Clock, ahead: int) -> None:
     clock.set_ahead(ahead)
     quota = CalendarWindow("quota", max=2, unit="day")
-    limiter = Limiter(movable.url, timeout=1, on_error="raise")
+    limiter = Limiter(movable.url, timeout=10, on_error="raise")
     left = until_midnight(movable)
     infos = [limiter.limit(quota, "ada") for _ in range(3)]
     assert [(info.blocked, info.remaining) for info in infos] == [(False, 1), (False, 0), (True, 0)]
@@ -122,7 +123,7 @@ def test_windows_of_a_calendar_are_those_of_the_servers_clock(movable: RedisServ
 def test_a_window_of_a_calendar_ends_with_the_servers_day(movable: RedisServer, clock: Clock) -> None:
     clock.set_ahead(round(until_midnight(movable) - 3))
     quota = CalendarWindow("quota", max=5, unit="day")
-    limiter = Limiter(movable.url, timeout=1, on_error="raise", deny_cache=0)
+    limiter = Limiter(movable.url, timeout=10, on_error="raise", deny_cache=0)
     began = until_midnight(movable)
     assert began < 5
     admitted: list[tuple[float, float]] = []

@@ -63,7 +63,7 @@ def test_a_thousand_at_once_are_admitted_up_to_the_limit(
         return sum(not info.blocked for info in infos)
 
     # Where the server takes a moment, those that come meanwhile travel together.
-    fleet.command("CLIENT", "PAUSE", "50")
+    fleet.command("CLIENT", "PAUSE", "300")
     assert run(main(), new_loop) == 100
     assert run(main(), new_loop) == 0
     stats = shared.stats()
@@ -120,7 +120,7 @@ def test_a_closed_loop_takes_its_socket_along_at_once(shared: AsyncLimiter) -> N
 
 
 def test_a_loop_that_is_left_with_calls_under_way(server: RedisServer, new_loop: Any) -> None:
-    limiter = AsyncLimiter(server.url, timeout=0.2)
+    limiter = AsyncLimiter(server.url, timeout=10)
 
     async def main() -> None:
         await limiter.limit(LOGIN, "ada")
@@ -133,7 +133,8 @@ def test_a_loop_that_is_left_with_calls_under_way(server: RedisServer, new_loop:
     run(main(), new_loop)
     server.resume()
     wait_for(lambda: not run(limiter.peek(LOGIN, "eve"), new_loop).degraded)
-    assert run(limiter.peek(SLOW, "ada"), new_loop).remaining == 100
+    # What the server has charged since is given back, which may take a moment.
+    wait_for(lambda: run(limiter.peek(SLOW, "ada"), new_loop).remaining == 100)
 
 
 def test_loops_in_threads_share_a_limiter(shared: AsyncLimiter, new_loop: Any) -> None:
@@ -163,7 +164,7 @@ def test_what_is_known_at_once_needs_no_turn_of_the_loop(shared: AsyncLimiter) -
         assert not at_once(shared.limit(door, "ada", factor=0)).blocked
         await asyncio.gather(shared.limit(door, "ada"), shared.limit(door, "ada"))
         assert at_once(shared.limit(door, "ada")).blocked, "a denial that is remembered"
-        gone = AsyncLimiter("redis://127.0.0.1:1")
+        gone = AsyncLimiter("redis://127.0.0.1:1", timeout=10)
         assert (await gone.limit(door, "ada")).degraded
         assert at_once(gone.limit(door, "ada")).blocked, "a store that is not asked"
 
@@ -199,7 +200,7 @@ def test_a_cancelled_acquire_is_refunded_once(limit: Bucket | SlidingLog, fleet:
             actor = f"ada-{number}"
             await shared.charge(limit, actor, 50)
             expected = 50 if await cancel_after(actor, turns, block) else 40
-            for _ in range(100):
+            for _ in range(1000):
                 info = await shared.peek(limit, actor)
                 if info.remaining == expected:
                     break
@@ -225,7 +226,7 @@ def test_whenever_an_acquire_is_cancelled_it_is_refunded(shared: AsyncLimiter, l
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await shared.refund(await task)
-        for _ in range(200):
+        for _ in range(1000):
             if (await shared.peek(limit, "ada")).remaining == 100:
                 break
             await asyncio.sleep(0.01)
@@ -246,7 +247,7 @@ def test_a_cancelled_wait_for_a_turn_is_refunded(shared: AsyncLimiter, new_loop:
             task.cancel()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
-        for _ in range(200):
+        for _ in range(1000):
             info = await shared.peek(mail, "ada")
             if info.full_reset_ms <= 60_000:
                 break
@@ -302,7 +303,7 @@ def test_a_timeout_of_the_callers_is_a_cancellation(shared: AsyncLimiter) -> Non
         await shared.limit(mail, "ada")
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(shared.acquire(mail, "ada"), 0.05)
-        for _ in range(200):
+        for _ in range(1000):
             if (await shared.peek(mail, "ada")).full_reset_ms <= 60_000:
                 return
             await asyncio.sleep(0.01)

@@ -32,7 +32,7 @@ def eventually(call: Any) -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_may_have_happened_is_not_done_again(kind: Any, server: RedisServer) -> None:
     with Relay(server.port) as relay:
-        limiter = kind(relay.url, timeout=0.3, on_error="raise", deny_cache=0)
+        limiter = kind(relay.url, timeout=1, on_error="raise", deny_cache=0)
         mine = eventually(lambda: limiter.limit(HOURLY, "ada", 4))
         done(limiter.limit(HOURLY, "ada", 4))
         # The server hears of it, and gives back; its answer is lost.

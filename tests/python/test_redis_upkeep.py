@@ -109,7 +109,7 @@ def test_a_store_that_is_fit_says_so(kind: type[AnyLimiter], server: RedisServer
 def test_what_is_wrong_is_said(kind: type[AnyLimiter], caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "tidegate")
     with pytest.raises(StoreError, match=r"no connection, redis at 127\.0\.0\.1:1"):
-        done(kind("redis://127.0.0.1:1", on_error="allow").ping())
+        done(kind("redis://127.0.0.1:1", timeout=10, on_error="allow").ping())
     with RedisServer() as server:
         server.command("CONFIG", "SET", "requirepass", "S3cr3t")
         limiter = kind(server.url, **PATIENT)

@@ -60,6 +60,13 @@ def watched(path: Path) -> Iterator[WatchedLimits]:
         yield limits
 
 
+def put(path: Path, text: str) -> None:
+    """Writes a document at once: a file that is half written could be read as well."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.replace(path)
+
+
 def wait_for(holds: Callable[[], bool]) -> None:
     until = time.monotonic() + PATIENCE
     while not holds():
@@ -168,13 +175,13 @@ def test_changes_and_mistakes_are_called_and_logged_once(path: Path, caplog: pyt
             caplog.at_level(logging.INFO, "tidegate"),
             Limits.watch(path, every=0.02, on_change=failing, on_error=failing) as watched,
         ):
-            path.write_text("api = '5/s'")
+            put(path, "api = '5/s'")
             assert told.get(timeout=PATIENCE) is watched
-            path.write_text("api = '5/fortnight'")
+            put(path, "api = '5/fortnight'")
             error = told.get(timeout=PATIENCE)
             assert isinstance(error, LimitsError)
             assert error.errors[0].path == "api"
-            path.write_text("api = '7/s'")
+            put(path, "api = '7/s'")
             assert told.get(timeout=PATIENCE) is watched
             assert watched["api"] == TokenBucket("api", count=7, period=1000)
             # It is raised after it has been told here.

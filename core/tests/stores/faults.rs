@@ -12,7 +12,7 @@ use crate::servers::proxy::Proxy;
 use crate::servers::wait_until;
 use crate::suite::hourly;
 
-pub(crate) const DEADLINE: Duration = Duration::from_millis(200);
+pub(crate) const DEADLINE: Duration = Duration::from_millis(300);
 /// The time that a busy machine may add.
 const SLACK: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -254,11 +254,11 @@ export abstract class Verbs extends ReceiptVerbs {
    * ```js
    * import { bucket, Limiter } from 'tidegate'
    *
-   * const mail = bucket({ key: 'mail', size: 1, dripRate: 20 })
+   * const mail = bucket({ key: 'mail', size: 1, dripRate: 500 })
    * const limiter = new Limiter()
    * await limiter.acquire(mail, 'ada')
    * const info = await limiter.acquire(mail, 'ada', { maxWaitMs: 1000 })
-   * assert(!info.blocked && info.waitMs > 0 && info.waitMs <= 20)
+   * assert(!info.blocked && info.waitMs > 0 && info.waitMs <= 500)
    * ```
    */
   async acquire<C, T extends string = never>(

@@ -258,8 +258,8 @@ impl Limiter {
     /// the time to wait.
     ///
     /// >>> from tidegate import Bucket, Limiter
-    /// >>> limiter, mail = Limiter(), Bucket("mail", size=1, drip_rate=20)
-    /// >>> [limiter.acquire(mail, "ada", max_wait=1.0).blocked for message in range(3)]
+    /// >>> limiter, mail = Limiter(), Bucket("mail", size=1, drip_rate=250)
+    /// >>> [limiter.acquire(mail, "ada", max_wait=5.0).blocked for message in range(3)]
     /// [False, False, False]
     #[pyo3(signature = (limit, actor, cost = Arg(None), factor = Arg(None), now = Arg(None), *, max_wait = Arg(None), context = Arg(None)), text_signature = "($self, limit, actor, cost=1, factor=1.0, now=None, *, max_wait=None, context=None)")]
     #[expect(clippy::too_many_arguments, reason = "as many as Python's")]

@@ -216,9 +216,12 @@ for (const [framework, make] of Object.entries(apps)) {
 
 test('a proxy over a Unix socket is believed after it has closed the connection', { skip: !IS_LINUX }, async () => {
   // As of a client of socket.io, whose messages are known by the request that began with polling.
-  const actor = deferred()
+  const [arrived, actor] = [deferred(), deferred()]
   const app = express5()
-  app.use(({ socket }, _response, next) => closed(socket).then(() => next(), next))
+  app.use(({ socket }, _response, next) => {
+    closed(socket).then(() => next(), next)
+    arrived.resolve()
+  })
   app.use(forExpress({ limits: '5/hour', trustedProxies: 'unix' }))
   app.use(({ rateLimit }) => actor.resolve(rateLimit.actor))
   app.use((error, _request, _response, _next) => actor.resolve(error))
@@ -232,7 +235,8 @@ test('a proxy over a Unix socket is believed after it has closed the connection'
   await once(server, 'listening')
   const socket = connect(path)
   socket.end('GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n')
-  setTimeout(() => socket.destroy(), 50)
+  await arrived.promise
+  socket.destroy()
   assert.equal(await actor.promise, 'ip:203.0.113.9')
 })
 

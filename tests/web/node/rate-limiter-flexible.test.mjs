@@ -74,8 +74,8 @@ for (const [kind, limiterOf] of Object.entries(limiters)) {
     ],
     [
       'set points, and those used since, end together',
-      { duration: 0.2 },
-      [['set', 1, 60], ['consume'], ['consume'], ['wait', 220], ['get'], ['consume'], ['get']],
+      { duration: 0.5 },
+      [['set', 1, 60], ['consume'], ['consume'], ['wait', 550], ['get'], ['consume'], ['get']],
     ],
     ['too many points that are set', {}, [['set', 7, 600], ['get'], ['set', 1, 30], ['consume']]],
     [

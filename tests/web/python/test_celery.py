@@ -75,7 +75,8 @@ class Fleet:
         self.ran: list[float] = []
         shared = Limiter(clock=self.clock) if store == "memory://" else None
         # Over Redis each has connections of its own.
-        self.consumers = [self.consumer(shared or Limiter(store, clock=self.clock)) for _ in range(consumers)]
+        stores = [shared or Limiter(store, clock=self.clock, timeout=10) for _ in range(consumers)]
+        self.consumers = [self.consumer(limiter) for limiter in stores]
 
     def consumer(self, limiter: Limiter) -> Any:
         app = Celery("shop", broker="amqp://localhost", set_as_current=False)
@@ -195,7 +196,7 @@ def worker(name: str, pool: str, url: str, log: Path) -> Iterator[None]:
 
 
 def wait_for(store: Any, name: str, count: int) -> list[str]:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while store.llen(name) < count and time.monotonic() < until:
         time.sleep(0.02)
     return [line.decode() for line in store.lrange(name, 0, -1)]

@@ -40,7 +40,7 @@ class TestLlm:
     @staticmethod
     def server(store: str) -> Iterator[Served]:
         with Served.uvicorn(
-            "app:app", EXAMPLES / "llm", STORE=store, MODEL_SECONDS="0.3", TOKENS="100000/30d"
+            "app:app", EXAMPLES / "llm", STORE=store, MODEL_SECONDS="0.6", TOKENS="100000/30d"
         ) as server:
             yield server
 

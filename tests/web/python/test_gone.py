@@ -8,7 +8,6 @@ import socket
 import struct
 import sys
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -54,13 +53,13 @@ def test_a_client_that_resets_the_connection_behind_its_request_has_no_address(
 ) -> None:
     """Uvicorn asks the system for it, which has it no more; a proxy over a Unix socket has none either."""
     app, statuses = made(trusted_proxies=proxies), list[int]()
-    is_blocked, is_over = threading.Event(), threading.Event()
+    is_blocked, is_reset, is_over = threading.Event(), threading.Event(), threading.Event()
 
     async def watched(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] == "/block":
             # Of the whole loop, so that the next connection is reset before the server has accepted it.
             is_blocked.set()
-            time.sleep(0.3)
+            is_reset.wait(60)
             await hello(scope, receive, send)
             return
 
@@ -80,6 +79,7 @@ def test_a_client_that_resets_the_connection_behind_its_request_has_no_address(
         with socket.create_connection(("127.0.0.1", port)) as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n")
+        is_reset.set()
         assert is_over.wait(60)
         assert blocking.result().status == 200
     assert statuses == [400]

@@ -261,7 +261,7 @@ def test_a_request_that_is_cancelled_while_the_server_decides_holds_nothing() ->
                 await request
             server.resume()
             # The server has decided by then.
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.5)
 
         client.loop.run_until_complete(give_up())
         check_used(limiter, [(limit, "ada", 0)])

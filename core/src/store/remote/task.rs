@@ -208,7 +208,7 @@ mod tests {
         let (answer, answered) = channel();
         task.send(answer).expect("a task");
         answered.recv_timeout(SOON).expect("an answer");
-        thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(250));
     }
 
     #[test]
@@ -290,7 +290,7 @@ mod tests {
             }
         }));
         drop(entered);
-        thread::sleep(Duration::from_millis(50));
+        thread::sleep(Duration::from_millis(250));
         send(|| sender.send(())).expect("a task");
         let end = std::time::Instant::now() + SOON;
         while polls.lock().expect("a lock").len() < 3 && std::time::Instant::now() < end {
@@ -312,7 +312,7 @@ mod tests {
             panic!("a defect");
         });
         drop(entered);
-        thread::sleep(Duration::from_millis(50));
+        thread::sleep(Duration::from_millis(250));
         send(|| sender.send(())).expect("a task");
         assert!(dropped.recv_timeout(SOON).is_err() && sender.is_closed());
         background.handle.block_on(async { tokio::time::timeout(SOON, task).await }).expect("over").expect("no panic");
@@ -332,7 +332,7 @@ mod tests {
             }
         });
         drop(entered);
-        thread::sleep(Duration::from_millis(50));
+        thread::sleep(Duration::from_millis(250));
         let ((polled, is_polled), (goes_on, go_on)) = (channel(), channel());
         let caller = thread::spawn(move || send(|| sender.send((polled, go_on))).is_ok());
         is_polled.recv_timeout(SOON).expect("polled by the caller");

@@ -28,7 +28,7 @@ def send(number: int) -> None:
     notes.rpush("notes", f"{os.environ['WORKER']} {number} {time.time()}")
 
 
-EXPORTS = Concurrency("exports", max=2, lease=1000)
+EXPORTS = Concurrency("exports", max=2, lease=1500)
 LONG = Concurrency("long", max=1, lease=600_000)
 
 

@@ -233,8 +233,12 @@ mod tests {
     #[test]
     fn the_thread_comes_back_when_there_are_no_calls() {
         let background = start();
-        until_alone(&background);
-        assert!(background.handover.is_away());
+        let end = Instant::now() + SOON;
+        // A busy machine may come here only when the thread is back.
+        while !background.handover.is_away() {
+            assert!(Instant::now() < end, "never away");
+            until_alone(&background);
+        }
         // It is not called back.
         let (done, is_done) = channel();
         drop(background.handle().spawn(async move { done.send(()).expect("a test") }));
@@ -277,7 +281,7 @@ mod tests {
         let background = start();
         for _ in 0..3 {
             until_alone(&background);
-            assert_ne!(call(&background, LONGEST_DRIVE * 3), thread::current().id());
+            assert_ne!(call(&background, LONGEST_DRIVE * 20), thread::current().id());
         }
     }
 
