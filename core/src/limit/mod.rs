@@ -219,12 +219,16 @@ impl Limit {
     }
 
     /// A digest by which definitions differ in this process.
+    #[inline]
     #[cfg(feature = "remote")]
     pub(crate) fn digest(&self) -> u64 {
         let known = self.0.digest.load(Ordering::Relaxed);
-        if known != 0 {
-            return known;
-        }
+        if known == 0 { self.make_digest() } else { known }
+    }
+
+    #[cold]
+    #[cfg(feature = "remote")]
+    fn make_digest(&self) -> u64 {
         let digest = Fingerprint::digest(&format!("{:?}", self.kind()));
         self.0.digest.store(digest, Ordering::Relaxed);
         digest

@@ -112,10 +112,16 @@ pub(super) fn at_least(checks: &[Check<'_>], verb: Verb, repeats: bool) -> Resul
 
 /// Refuses calls that have no meaning for a limit of theirs. Of one that takes over what an upstream server said, it
 /// returns the checks to make.
+#[inline]
 pub(super) fn of_call<'a>(checks: &[Check<'a>], call: Call) -> Result<Option<Vec<Check<'a>>>, LimitError> {
-    if matches!(call, Call::Limit | Call::Peek | Call::Refund | Call::Acquire { .. } | Call::Reset) {
-        return Ok(None);
+    match call {
+        Call::Limit | Call::Peek | Call::Refund | Call::Acquire { .. } | Call::Reset => Ok(None),
+        _ => of_rarer_call(checks, call),
     }
+}
+
+#[cold]
+fn of_rarer_call<'a>(checks: &[Check<'a>], call: Call) -> Result<Option<Vec<Check<'a>>>, LimitError> {
     let cost = |check: &Check<'a>| call.cost_at(check.limit, check.cost, check.spent);
     if matches!(call, Call::Observe { .. }) {
         return checks.iter().map(|check| Ok(check.cost(cost(check)?))).collect::<Result<_, _>>().map(Some);

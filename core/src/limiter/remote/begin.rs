@@ -109,11 +109,9 @@ impl Remote {
     /// The key of this call among the denials that are remembered.
     fn deny_key(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Option<DenyKey> {
         let [check] = checks else { return None };
-        if call != Call::Limit || !check.is_plain() || now.is_some() || check.limit.counts_blocked() {
-            return None;
-        }
-        if check.limit.holds() {
-            // Any process may release at any time.
+        // Any process may release units that are held, at any time.
+        let is_final = !check.limit.counts_blocked() && !check.limit.holds();
+        if call != Call::Limit || !check.is_plain() || now.is_some() || !is_final {
             return None;
         }
         let entry = self.fingerprint(check.limit, check.actor);

@@ -61,6 +61,7 @@ impl Remote {
         self.store.backend.url()
     }
 
+    #[inline]
     pub(super) fn fingerprint(&self, limit: &Limit, actor: &str) -> Fingerprint {
         self.namespace ^ limit.fingerprint() ^ Fingerprint::of_actor(actor)
     }

@@ -80,6 +80,7 @@ impl RemoteStore {
     }
 
     /// The state of this process; a child process starts anew.
+    #[inline]
     pub(crate) fn state(&self) -> arc_swap::Guard<Arc<ProcessState>> {
         let state = self.state.load();
         if state.process.is_current_unless_forked() { state } else { self.start_over() }
@@ -91,6 +92,7 @@ impl RemoteStore {
         if state.process.is_current() { state } else { self.start_over() }
     }
 
+    #[cold]
     fn start_over(&self) -> arc_swap::Guard<Arc<ProcessState>> {
         let parents = self.state.load_full();
         if !parents.process.is_current() {
