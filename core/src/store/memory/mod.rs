@@ -3,6 +3,7 @@
 mod counts;
 mod crowded;
 mod levels;
+mod moment;
 mod one;
 mod overflow;
 mod several;
@@ -18,17 +19,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::counts::Counts;
 pub(crate) use self::levels::{LevelCheck, Merge, Shown, Whole};
+pub(crate) use self::moment::Moment;
+#[cfg(not(all(feature = "shm", target_os = "linux")))]
+use self::moment::Timeline;
 pub(crate) use self::one::{EntryCall, Undecided};
 use self::overflow::BoundedTable;
-#[cfg(not(all(feature = "shm", target_os = "linux")))]
-use self::slot::Timeline;
 #[cfg(all(feature = "shm", target_os = "linux"))]
 pub(in crate::store) use self::{
+    moment::Timeline,
     one::afresh,
     overflow::{CELLS, Seats},
     several::{decide, shards_of},
     shelf::{Kept, Shelf, Shelves},
-    slot::{Drain, GIVEN_LIVES, Timeline},
+    slot::{Drain, GIVEN_LIVES},
     table::{CANDIDATES, Position, SWEEP_AT_MOST, SWEEP_PER_MILLI},
 };
 
@@ -40,7 +43,6 @@ use crate::error::Error;
 use crate::events::{Event, Events};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
-use crate::time::Micros;
 
 const DEFAULT_MAX_ENTRIES: usize = 1_000_000;
 const MOST_SHARDS: usize = 64;
@@ -108,34 +110,6 @@ impl fmt::Debug for Memory {
 impl Default for Memory {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// The instant of a decision.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
-    pub(crate) now: Micros,
-    pub(in crate::store) timeline: Timeline,
-}
-
-impl Moment {
-    /// The caller's instant, or else this one of the clock of a store.
-    #[inline]
-    #[cfg(all(feature = "shm", target_os = "linux"))]
-    pub(in crate::store) fn of(given: Option<Micros>, clock: Micros) -> Self {
-        match given {
-            Some(now) => Self { now, timeline: Timeline::Given },
-            None => Self { now: clock, timeline: Timeline::Real },
-        }
-    }
-
-    /// The caller's instant, or else the clock's.
-    #[inline]
-    pub(crate) fn new(given: Option<Micros>) -> Self {
-        match given {
-            Some(now) => Self { now, timeline: Timeline::Given },
-            None => Self { now: clock::now(), timeline: Timeline::Real },
-        }
     }
 }
 

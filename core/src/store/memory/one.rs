@@ -277,7 +277,7 @@ pub(in crate::store) fn afresh<R: Algorithm>(
 mod tests {
     use super::*;
     use crate::algorithm::{LevelRule, Log};
-    use crate::store::memory::slot::Timeline;
+    use crate::store::memory::moment::Timeline;
     use crate::store::memory::{LevelCheck, Whole};
 
     /// An entry that has drained by the rule that wrote it, and that no sweep has come to yet.

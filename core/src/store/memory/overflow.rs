@@ -5,7 +5,8 @@
 //! never less than what any one of them was charged, so they may be denied early, and are never admitted too often.
 //! Where there is no lane to be had either, a *cell* says until when all who fall into it are denied.
 
-use super::slot::{Drain, GIVEN_LIVES, Timeline};
+use super::moment::Timeline;
+use super::slot::{Drain, GIVEN_LIVES};
 use super::table::{Beside, Table};
 use crate::algorithm::{Entry, Rule};
 use crate::clock;

@@ -1,5 +1,5 @@
 //! One entry in 32 bytes, of which two share a cache line.
-use super::Moment;
+use super::moment::{Moment, Timeline};
 use crate::algorithm::{Drains, Level};
 use crate::fingerprint::Fingerprint;
 use crate::log_duration::LogDuration;
@@ -15,15 +15,6 @@ pub(super) const CACHE_LINE: usize = 64;
 
 /// An entry from a caller's clock lives at least this long after the last call with such a clock.
 pub(in crate::store) const GIVEN_LIVES: Micros = 3_600 * 1_000_000;
-
-/// The clock of an entry's instants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum Timeline {
-    /// The process's own.
-    Real,
-    /// The caller's, who gave `now`: it says nothing about when the entry may be dropped.
-    Given,
-}
 
 /// The drain of an entry: its start and its duration, in the places of a slot's two numbers.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@
 
 use std::mem::{self, offset_of};
 
-use super::Moment;
-use super::slot::{CACHE_LINE, Drain, Kept, Slot, Timeline};
+use super::moment::{Moment, Timeline};
+use super::slot::{CACHE_LINE, Drain, Kept, Slot};
 use crate::algorithm::{Entry, IntoEntry, Small};
 use crate::fingerprint::Fingerprint;
 use crate::time::Micros;
