@@ -59,14 +59,9 @@ def test_one_node_of_a_cluster_stands_for_all(cluster: list[str], command: list[
 def test_the_first_call_of_a_limiter_does_not_wait_for_the_next_look_at_the_map(
     cluster: list[str], command: list[str], scheme: str
 ) -> None:
-    slow = 100
-    # A busy machine makes some slow, and for a while many; every single one was, or one in five, each time.
-    for _ in range(3):
-        made = subprocess.run(
-            [*command, f"{scheme}://{cluster[0]}"], capture_output=True, text=True, timeout=120, check=False
-        )
-        assert made.returncode == 0, made.stderr
-        slow = min(slow, int(made.stdout))
-        if slow < 8:
-            break
-    assert slow < 8
+    made = subprocess.run(
+        [*command, f"{scheme}://{cluster[0]}"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    # A busy machine makes some slow; every single one was, or one in five.
+    assert int(made.stdout) < 8
