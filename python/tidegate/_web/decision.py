@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
 from .._aio import AsyncLimiter
@@ -228,7 +228,7 @@ class Record:
             return
         for part in self.parts():
             charges = part.guard.charge_on
-            part.refunded = (charges is not None and not charges(status, response)) or part.refunded
+            part.refunded = (charges is not None and not _is_charged(charges, status, response)) or part.refunded
 
     async def end(self, waits: bool) -> None:
         """Settles what is known by now, without blocking the event loop or in the caller's thread."""
@@ -240,6 +240,15 @@ class Record:
         """Settles in the caller's thread what is known by now."""
         if self.waits:
             run(self.end(False))
+
+
+def _is_charged(charges: Callable[[int, Any], bool], status: int, response: Any) -> bool:
+    """The verdict on a response. If a predicate fails, the charge stays: the response is not at fault."""
+    try:
+        return charges(status, response)
+    except Exception:
+        _log.exception("charge_on has failed, so the charge stays")
+        return True
 
 
 def unreleased(middleware: str) -> ConfigurationError:

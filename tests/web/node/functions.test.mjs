@@ -9,6 +9,7 @@ import { Limiter, tokenBucket } from 'tidegate'
 import { rateLimit as forExpress } from 'tidegate/express'
 import forFastify from 'tidegate/fastify'
 import { Clock } from 'tidegate/testing'
+import { eventually } from '../../node/server.mjs'
 import { apps, get, listening, several } from './apps.mjs'
 
 const limits = () => tokenBucket({ key: 'api', count: 1, period: 3_600_000 })
@@ -104,6 +105,17 @@ for (const [framework, make] of Object.entries(apps)) {
       chargeOn: () => thenable(true),
     })
     assert.deepEqual(statuses(await several(2, url)), [200, 429])
+  })
+
+  test(`${framework}: a chargeOn that fails is told, and the charge stays`, async (context) => {
+    const warned = context.mock.method(process, 'emitWarning', () => {})
+    const told = () => warned.mock.calls.filter(({ arguments: [warning] }) => warning?.message === 'on purpose').length
+    for (const chargeOn of [throwing(new Error('on purpose')), async () => throwing(new Error('on purpose'))()]) {
+      const before = told()
+      const { url } = await make({ limits: limits(), chargeOn })
+      assert.deepEqual(statuses(await several(2, url)), [200, 429])
+      assert.equal(await eventually(told, (times) => times > before), before + 1)
+    }
   })
 }
 

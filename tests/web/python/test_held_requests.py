@@ -296,13 +296,37 @@ def test_a_request_that_fails_before_its_handler_holds_nothing(place: str) -> No
     check_used(limiter, [(limit, "ada", 0)])
 
 
-def test_a_predicate_of_responses_that_fails_holds_nothing() -> None:
-    limit, limiter, served = exports(), Limiter(), flask.Flask("served")
-    tidegate.flask.RateLimit(served, limiter, default=limit, key=ada, charge_on=lambda _response: bool(fail()))
-    served.get("/")(lambda: "done")
-    with over_werkzeug(served) as port:
-        assert [ask(port, "/").status for _ in range(3)] == [500, 500, 500]
-    check_used(limiter, [(limit, "ada", 0)])
+@pytest.mark.parametrize("place", ["middleware", "dependency", "django", "flask"])
+def test_a_predicate_of_responses_that_fails_is_logged_and_the_charge_stays(
+    place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    held, limit, limiter = exports(), Bucket(uuid4().hex, size=9, drip_rate=LEASE), Limiter()
+    served: Any
+    if place == "django":
+        settings = {"LIMITS": [held, limit], "KEY": ada, "CHARGE_ON": fail}
+        urls = type("Urls", (), {"urlpatterns": [url("", lambda _request: HttpResponse("done"))]})
+        middleware = ["tidegate.django.RateLimitMiddleware"]
+        made = override_settings(TIDEGATE=settings, ROOT_URLCONF=urls, MIDDLEWARE=middleware)
+        with made, use_limiter(limiter), over_werkzeug(get_wsgi_application()) as port:
+            statuses = [ask(port, "/").status for _ in range(2)]
+    else:
+        options: Any = {"key": ada, "charge_on": fail}
+        if place == "flask":
+            served = flask.Flask("served")
+            tidegate.flask.RateLimit(served, limiter, default=[held, limit], **options)
+            served.get("/")(lambda: "done")
+        else:
+            served = FastAPI()
+            around = {"limits": [held, limit], **options} if place == "middleware" else {}
+            served.add_middleware(RateLimitMiddleware, limiter=limiter, **around)
+            needed = [Depends(RateLimit([held, limit], limiter=limiter, **options))] if place == "dependency" else []
+            served.get("/", dependencies=needed)(lambda: "done")
+        with (over_werkzeug if place == "flask" else over_uvicorn)(served) as port:
+            statuses = [ask(port, "/").status for _ in range(2)]
+    assert statuses == [200, 200]
+    check_used(limiter, [(held, "ada", 0), (limit, "ada", 2)])
+    said = [record for record in caplog.records if record.message == "charge_on has failed, so the charge stays"]
+    assert [str(record.exc_info and record.exc_info[1]) for record in said] == ["on purpose"] * 2
 
 
 def test_messages_of_websockets_have_no_end_to_hold_until() -> None:
