@@ -107,12 +107,13 @@ impl Arg<'_, '_> {
     ) -> PyResult<Option<Duration>> {
         const PROBLEM: &str = "must be at least 0 seconds and at most 9007199254";
         let Some(object) = self.0.filter(|object| !object.is_none()) else { return Ok(None) };
-        let millis = match value::milliseconds(&object)? {
-            Some(millis) => millis,
-            None => number(key, name, &object)? * 1000.0,
+        let millis = value::milliseconds(&object)?;
+        let seconds = match millis {
+            Some(millis) => millis / 1000.0,
+            None => number(key, name, &object)?,
         };
         // In the unit that it was given in.
-        read(key, millis).map(Some).map_err(|_| refused(key, name, PROBLEM, millis / 1000.0))
+        read(key, millis.unwrap_or(seconds * 1000.0)).map(Some).map_err(|_| refused(key, name, PROBLEM, seconds))
     }
 
     /// The units that are left upstream, if that is given.
