@@ -9,7 +9,7 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { parseArgs } from 'node:util'
 
-/** Files whose tests have bounds in time, so that nothing else may keep the machine busy. */
+/** Files whose tests have bounds in time, so that no others of these may run beside them. */
 const TIMED = new Set(['load', 'outage', 'process', 'redis', 'redis-process'])
 
 const options = { timed: { type: 'boolean' }, untimed: { type: 'boolean' } }
