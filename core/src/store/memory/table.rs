@@ -12,11 +12,11 @@ use crate::algorithm::{Entry, IntoEntry, Small};
 use crate::fingerprint::Fingerprint;
 use crate::time::Micros;
 
-/// Of six homes at most five are taken, and an eighth more of them are made at once. A fuller table stays in the cache:
-/// with steps of a quarter and four of five, a call among 100,000 keys took up to half as long again.
+/// Of six slots at most five are taken, and an eighth more homes are made at once. A fuller table stays in the cache: with
+/// steps of a quarter and four of five, a call among 100,000 keys took up to half as long again.
 const MOST_TAKEN: (usize, usize) = (5, 6);
 const GROWS_BY: usize = 8;
-const FEWEST_HOMES: usize = 16;
+const FEWEST_HOMES: usize = 8;
 /// The slots of a cache line, where homes begin. If they began anywhere, a call among 100,000 keys would take 8 % longer.
 const OF_A_LINE: usize = CACHE_LINE / size_of::<Slot>();
 /// Places after the last home, for the entries that are pushed past it.
@@ -34,8 +34,8 @@ pub(in crate::store) const CANDIDATES: usize = 64;
 #[repr(C)]
 pub(super) struct Table<B = ()> {
     slots: Box<[Slot]>,
+    /// The number of homes, which are cache lines, and the first slot that begins one.
     homes: usize,
-    /// The first slot that begins a cache line.
     first: usize,
     swept_at: Micros,
     /// The calls that were admitted and denied here, counted where the lock is held anyway.
@@ -107,6 +107,10 @@ impl<B: Beside> Table<B> {
     #[inline]
     pub(super) fn find(&self, fingerprint: Fingerprint) -> Position {
         let mut at = self.home(fingerprint.0);
+        // Most are there, and to ask at first for no more than that takes 1 of 29 ns less.
+        if self.slots.get(at).is_some_and(|slot| slot.fingerprint == fingerprint.0) {
+            return Ok(at);
+        }
         while let Some(slot) = self.slots.get(at) {
             if slot.fingerprint >= fingerprint.0 {
                 return if slot.fingerprint == fingerprint.0 { Ok(at) } else { Err(at) };
@@ -227,7 +231,7 @@ impl<B: Beside> Table<B> {
 
     /// Keeps an entry that has no slot yet.
     pub(super) fn insert(&mut self, fingerprint: Fingerprint, entry: Entry, drain: Drain) {
-        if self.len * MOST_TAKEN.1 >= self.homes * MOST_TAKEN.0 {
+        if self.len * MOST_TAKEN.1 >= self.homes * OF_A_LINE * MOST_TAKEN.0 {
             self.grow();
         }
         let kept = self.place_state(entry);
@@ -283,8 +287,8 @@ impl<B: Beside> Table<B> {
                 self.move_hand();
             }
         }
-        if self.homes > FEWEST_HOMES && self.len < self.homes / 4 {
-            self.rebuild(self.len * 2);
+        if self.homes > FEWEST_HOMES && self.len < self.homes * OF_A_LINE / 4 {
+            self.rebuild(self.len * 2 / OF_A_LINE);
         }
         before - self.len
     }
@@ -318,10 +322,7 @@ impl<B: Beside> Table<B> {
     }
 
     fn move_hand(&mut self) {
-        self.hand += 1;
-        if self.hand == self.slots.len() {
-            self.hand = 0;
-        }
+        self.hand = if self.hand + 1 < self.slots.len() { self.hand + 1 } else { 0 };
     }
 
     fn grow(&mut self) {
@@ -330,8 +331,8 @@ impl<B: Beside> Table<B> {
 
     /// Spreads the entries over this many homes.
     fn rebuild(&mut self, homes: usize) {
-        self.homes = homes.max(FEWEST_HOMES).next_multiple_of(OF_A_LINE);
-        let mut slots = vec![Slot::VACANT; self.homes + TAIL];
+        self.homes = homes.max(FEWEST_HOMES);
+        let mut slots = vec![Slot::VACANT; self.homes * OF_A_LINE + TAIL];
         self.first = slots.as_ptr().addr() / size_of::<Slot>() % OF_A_LINE;
         let mut free = 0;
         for slot in self.slots.iter().filter(|slot| !slot.is_vacant()) {
@@ -352,7 +353,7 @@ impl<B: Beside> Table<B> {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the high halves are taken on purpose")]
     fn home(&self, fingerprint: u128) -> usize {
-        let line = ((fingerprint >> 64) * (self.homes / OF_A_LINE) as u128) >> 64;
+        let line = ((fingerprint >> 64) * self.homes as u128) >> 64;
         self.first + line as usize * OF_A_LINE
     }
 }
