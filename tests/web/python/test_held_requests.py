@@ -267,63 +267,53 @@ def test_a_request_that_is_cancelled_while_the_server_decides_holds_nothing() ->
         check_used(limiter, [(limit, "ada", 0)])
 
 
-@pytest.mark.parametrize("place", ["middleware", "dependency", "django", "flask"])
-def test_a_request_that_fails_before_its_handler_holds_nothing(place: str) -> None:
-    limit, limiter, app = exports(), Limiter(), FastAPI()
-    tried: Any = {"shadow": Bucket(uuid4().hex, size=1, drip_rate=LEASE), "key": ada, "on_blocked": fail}
-    if place == "django":
-        settings = {"LIMITS": limit, "SHADOW": tried["shadow"], "KEY": ada, "ON_BLOCKED": fail}
-        view = url("", lambda _request: HttpResponse("done"))
-        middleware = ["tidegate.django.RateLimitMiddleware"]
-        made = override_settings(
-            TIDEGATE=settings, ROOT_URLCONF=type("Urls", (), {"urlpatterns": [view]}), MIDDLEWARE=middleware
-        )
-        with made, use_limiter(limiter), over_werkzeug(get_wsgi_application()) as port:
-            assert [ask(port, "/").status for _ in range(2)] == [200, 500]
-    elif place == "flask":
-        served = flask.Flask("served")
-        tidegate.flask.RateLimit(served, limiter, default=limit, **tried)
-        served.get("/")(lambda: "done")
-        with over_werkzeug(served) as port:
-            assert [ask(port, "/").status for _ in range(2)] == [200, 500]
-    else:
-        around = {"limits": limit, **tried} if place == "middleware" else {}
-        app.add_middleware(RateLimitMiddleware, limiter=limiter, **around)
-        needed = [Depends(RateLimit(limit, limiter=limiter, **tried))] if place == "dependency" else []
-        app.get("/", dependencies=needed)(lambda: "done")
-        with over_uvicorn(app) as port:
-            assert [ask(port, "/").status for _ in range(2)] == [200, 500]
-    check_used(limiter, [(limit, "ada", 0)])
+PLACES = ["middleware", "dependency", "django", "flask"]
 
 
-@pytest.mark.parametrize("place", ["middleware", "dependency", "django", "flask"])
-def test_a_predicate_of_responses_that_fails_is_logged_and_the_charge_stays(
-    place: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    held, limit, limiter = exports(), Bucket(uuid4().hex, size=9, drip_rate=LEASE), Limiter()
+@contextmanager
+def limited_at(place: str, limiter: Limiter, limits: Any, **options: Any) -> Iterator[int]:
+    """A server with one view, whose requests are limited in one way."""
     served: Any
+    options = {"key": ada, **options}
     if place == "django":
-        settings = {"LIMITS": [held, limit], "KEY": ada, "CHARGE_ON": fail}
+        settings = {"LIMITS": limits, **{name.upper(): value for name, value in options.items()}}
         urls = type("Urls", (), {"urlpatterns": [url("", lambda _request: HttpResponse("done"))]})
         middleware = ["tidegate.django.RateLimitMiddleware"]
         made = override_settings(TIDEGATE=settings, ROOT_URLCONF=urls, MIDDLEWARE=middleware)
         with made, use_limiter(limiter), over_werkzeug(get_wsgi_application()) as port:
-            statuses = [ask(port, "/").status for _ in range(2)]
+            yield port
+    elif place == "flask":
+        served = flask.Flask("served")
+        tidegate.flask.RateLimit(served, limiter, default=limits, **options)
+        served.get("/")(lambda: "done")
+        with over_werkzeug(served) as port:
+            yield port
     else:
-        options: Any = {"key": ada, "charge_on": fail}
-        if place == "flask":
-            served = flask.Flask("served")
-            tidegate.flask.RateLimit(served, limiter, default=[held, limit], **options)
-            served.get("/")(lambda: "done")
-        else:
-            served = FastAPI()
-            around = {"limits": [held, limit], **options} if place == "middleware" else {}
-            served.add_middleware(RateLimitMiddleware, limiter=limiter, **around)
-            needed = [Depends(RateLimit([held, limit], limiter=limiter, **options))] if place == "dependency" else []
-            served.get("/", dependencies=needed)(lambda: "done")
-        with (over_werkzeug if place == "flask" else over_uvicorn)(served) as port:
-            statuses = [ask(port, "/").status for _ in range(2)]
-    assert statuses == [200, 200]
+        served = FastAPI()
+        around = {"limits": limits, **options} if place == "middleware" else {}
+        served.add_middleware(RateLimitMiddleware, limiter=limiter, **around)
+        needed = [Depends(RateLimit(limits, limiter=limiter, **options))] if place == "dependency" else []
+        served.get("/", dependencies=needed)(lambda: "done")
+        with over_uvicorn(served) as port:
+            yield port
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_request_that_fails_before_its_handler_holds_nothing(place: str) -> None:
+    limit, limiter = exports(), Limiter()
+    tried = Bucket(uuid4().hex, size=1, drip_rate=LEASE)
+    with limited_at(place, limiter, limit, shadow=tried, on_blocked=fail) as port:
+        assert [ask(port, "/").status for _ in range(2)] == [200, 500]
+    check_used(limiter, [(limit, "ada", 0)])
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_predicate_of_responses_that_fails_is_logged_and_the_charge_stays(
+    place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    held, limit, limiter = exports(), Bucket(uuid4().hex, size=9, drip_rate=LEASE), Limiter()
+    with limited_at(place, limiter, [held, limit], charge_on=fail) as port:
+        assert [ask(port, "/").status for _ in range(2)] == [200, 200]
     check_used(limiter, [(held, "ada", 0), (limit, "ada", 2)])
     said = [record for record in caplog.records if record.message == "charge_on has failed, so the charge stays"]
     assert [str(record.exc_info and record.exc_info[1]) for record in said] == ["on purpose"] * 2
