@@ -250,7 +250,13 @@ class App:
         if record is not None and record.decisions:
             # The body of a response to HEAD is not read, so it never ends, and not every server closes it.
             is_stream = response.is_streamed and _request().method != "HEAD"
-            if record.carry(response, is_stream):
+            try:
+                goes_on = record.carry(response, is_stream)
+            except BaseException:
+                # A timeout of gevent has ended a predicate, and Flask calls nothing more for this response.
+                record.close()
+                raise
+            if goes_on:
                 response.response = Settled(response.response, record)
                 response.call_on_close(record.close)
             else:
