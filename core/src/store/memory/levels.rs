@@ -179,7 +179,7 @@ impl Memory {
                 let table = tables.of(index);
                 let place = if moved { table.find(*fingerprint) } else { *place };
                 if change == Change::Mended {
-                    moved |= self.mend_small(*rule, table, place, level, moment);
+                    moved |= self.mend_small(*rule, table, place, *level, moment);
                     continue;
                 }
                 let drain = Drain::new(rule.drains(level, now), moment.timeline);

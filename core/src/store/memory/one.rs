@@ -1,5 +1,6 @@
 //! One check, which needs one lock and allocates nothing.
 
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use super::overflow::BoundedTable;
@@ -22,6 +23,13 @@ pub(crate) struct EntryCall {
     pub(crate) spent: u64,
     /// The limit has a block. The call is undecided where there is one, and where it is denied and so closes one.
     pub(crate) has_block: bool,
+}
+
+/// A call whose table is locked, and where its entry is in it.
+struct Opened<'a> {
+    table: MutexGuard<'a, BoundedTable>,
+    place: Position,
+    call: EntryCall,
 }
 
 /// The reason why one check was not decided; nothing has changed.
@@ -49,7 +57,8 @@ impl Memory {
         })
     }
 
-    /// One check whose state of a few numbers is copied out of the table and back.
+    /// One check whose state of a few numbers is copied out of the table and back. The path of an entry that is there and
+    /// counts ends in an answer of its own: were it to join that of the others, a call would take a tenth longer.
     #[expect(clippy::inline_always, reason = "what is constant for a verb stays so")]
     #[inline(always)]
     pub(crate) fn decide_small<R: Algorithm<State: Small>, E>(
@@ -58,24 +67,35 @@ impl Memory {
         call: EntryCall,
         otherwise: impl FnOnce(Undecided) -> Result<LimitInfo, E>,
     ) -> Result<LimitInfo, E> {
-        match self.charge_small(algorithm, call) {
-            Ok((state, check)) => Ok(answer(algorithm, &state, call.moment.now, call.verb, check)),
-            Err(why) => otherwise(why),
-        }
-    }
-
-    /// The state that the check leaves, and its fate.
-    #[expect(clippy::inline_always, reason = "as its caller")]
-    #[inline(always)]
-    fn charge_small<R: Algorithm<State: Small>>(
-        &self,
-        algorithm: &R,
-        call: EntryCall,
-    ) -> Result<(R::State, Resolved), Undecided> {
         let EntryCall { fingerprint, moment, verb, cost, spent, has_block } = call;
-        let now = moment.now;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
+        let is_closed = has_block && table.find(fingerprint.of_block()).is_ok();
+        if !is_closed
+            && let Some(mut state) = table.read::<R::State>(place)
+            && let Ok(verdict) = examine(algorithm, &mut state, moment.now, verb, verb.adds(cost, spent), 0)
+            && (verdict.is_at_once() || !has_block && !table.is_over(place, moment))
+        {
+            let check = Resolved::alone(verdict, cost);
+            // It has its room already.
+            self.settle(algorithm, call, &mut table, place, &mut state, check);
+            // No other call has to wait while the answer is made.
+            drop(table);
+            return Ok(answer(algorithm, &state, moment.now, verb, check));
+        }
+        self.decide_aside(algorithm, Opened { table, place, call }).or_else(otherwise)
+    }
+
+    /// [`decide_small`](Self::decide_small) of an entry that is not there, or that may count no more, or beside a block.
+    #[cold]
+    #[inline(never)]
+    fn decide_aside<R: Algorithm<State: Small>>(
+        &self,
+        algorithm: &R,
+        Opened { mut table, place, call }: Opened<'_>,
+    ) -> Result<LimitInfo, Undecided> {
+        let EntryCall { fingerprint, moment, verb, cost, spent, has_block } = call;
+        let now = moment.now;
         if place.is_err() && table.is_shared() || has_block && table.find(fingerprint.of_block()).is_ok() {
             return Err(Undecided::Crowded);
         }
@@ -85,23 +105,40 @@ impl Memory {
             (state, verdict) = afresh(algorithm, now, verb, verb.adds(cost, spent));
         }
         let check = Resolved::alone(verdict.map_err(Undecided::Impossible)?, cost);
-        if has_block && !check.admitted {
+        if has_block && !check.admitted || !self.settle(algorithm, call, &mut table, place, &mut state, check) {
             return Err(Undecided::Crowded);
         }
-        let change = commit(algorithm, &mut state, now, verb, check, spent);
+        drop(table);
+        Ok(answer(algorithm, &state, now, verb, check))
+    }
+
+    /// Keeps what a check leaves of a small state. False if there is no room for it: then nothing has changed.
+    #[expect(clippy::inline_always, reason = "as its callers")]
+    #[inline(always)]
+    fn settle<R: Algorithm<State: Small>>(
+        &self,
+        algorithm: &R,
+        call: EntryCall,
+        table: &mut BoundedTable,
+        place: Position,
+        state: &mut R::State,
+        check: Resolved,
+    ) -> bool {
+        let EntryCall { fingerprint, moment, verb, spent, .. } = call;
+        let now = moment.now;
+        let change = commit(algorithm, state, now, verb, check, spent);
         if change == Change::Mended {
-            self.mend_small(algorithm, &mut table, place, &state, moment);
+            self.mend_small(algorithm, table, place, *state, moment);
         } else if change == Change::Written {
-            let drain = Drain::new(algorithm.drains(&state, now), moment.timeline);
-            let is_empty = algorithm.is_empty(&state, now);
+            let drain = Drain::new(algorithm.drains(state, now), moment.timeline);
+            let is_empty = algorithm.is_empty(state, now);
             if place.is_err() && !is_empty && !self.reserve(1) {
-                return Err(Undecided::Crowded);
+                return false;
             }
-            self.keep_state(&mut table, place, fingerprint, state, is_empty, drain);
+            self.keep_state(table, place, fingerprint, *state, is_empty, drain);
         }
         table.count(check.admitted);
-        // No other call has to wait while the answer is made.
-        Ok((state, check))
+        true
     }
 
     /// [`keep_mended`](Self::keep_mended) of an entry whose rule is known; this is the state as it was brought to now.
@@ -112,12 +149,12 @@ impl Memory {
         algorithm: &R,
         table: &mut BoundedTable,
         place: Position,
-        state: &R::State,
+        state: R::State,
         moment: Moment,
     ) -> bool {
         let mended = table.read::<R::State>(place).and_then(|before| algorithm.mended(&before, moment.now));
         let mended = mended.map_or(Entry::Absent, |mended| mended.into_entry(IntoEntry::into_entry));
-        let drains = (!algorithm.is_empty(state, moment.now)).then(|| algorithm.drains(state, moment.now));
+        let drains = (!algorithm.is_empty(&state, moment.now)).then(|| algorithm.drains(&state, moment.now));
         self.keep_mended(table, place, mended, drains, moment)
     }
 
