@@ -1,9 +1,9 @@
 //! A count that is divided by a factor at every slot boundary.
 
-use super::log2::{LOG2_ERROR, NEARLY, nearly_log2, power, roughly_log2};
+use super::log2::{LOG2_ERROR, NEARLY, nearly_log2_above, power, roughly_log2};
 use super::numbers::{Numbers, Stored, Twin};
 use super::spans::Spans;
-use super::{Algorithm, Drains, Figures, Mended, at_least_one, floor, real, whole};
+use super::{Algorithm, Drains, Figures, Mended, at_least_one, nearest, real, whole};
 use crate::log_duration::LogDuration;
 use crate::time::{EXACT, Micros};
 
@@ -23,6 +23,8 @@ const MOST_SLOTS: u64 = 1 << 52;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Decaying {
     pub(crate) max: u64,
+    /// The same, as a number to count with: to convert it each time takes 1 of 53 ns.
+    most: f64,
     pub(crate) factor: f64,
     pub(crate) slots: Spans,
     pub(crate) counts_blocked: bool,
@@ -30,7 +32,7 @@ pub(crate) struct Decaying {
     pub(crate) window: Micros,
     /// The slots that halve a count, for a quick first estimate; no decision is made by it.
     slots_per_bit: f64,
-    /// The most slots that [`nearly_log2`] is off by.
+    /// The most slots that [`nearly_log2_above`] is off by.
     near: f64,
     /// The factor of a count's bits, read as an integer, and what is added, for a time within which it has
     /// decayed: a rough logarithm, rounded up.
@@ -50,6 +52,7 @@ impl Decaying {
         let drain_base = time_per_bit * (LOG2_ERROR - LOG2_NOTHING - 1023.0) + real(resolution);
         let decay = Self {
             max,
+            most: real(max),
             factor,
             slots: Spans::of(at_least_one(resolution)),
             counts_blocked,
@@ -59,7 +62,7 @@ impl Decaying {
             drain_slope,
             drain_base,
         };
-        Self { window: decay.slots_until_nothing(real(max)).saturating_mul(resolution), ..decay }
+        Self { window: decay.slots_until_nothing(decay.most).saturating_mul(resolution), ..decay }
     }
 
     /// The rest of a count after this many slots.
@@ -84,23 +87,24 @@ impl Decaying {
     /// The fewest slots, at least one, after which nothing is left of `count`, which is something.
     #[inline]
     pub(crate) fn slots_until_nothing(&self, count: f64) -> u64 {
-        self.plainly(count, nearly_log2(count), self.near).unwrap_or_else(|| self.slots_until_nothing_exactly(count))
+        self.plainly(count, nearly_log2_above(LOG2_NOTHING, count), self.near)
+            .unwrap_or_else(|| self.slots_until_nothing_exactly(count))
     }
 
     #[cold]
     fn slots_until_nothing_exactly(&self, count: f64) -> u64 {
-        self.plainly(count, count.log2(), ROUNDINGS)
+        self.plainly(count, count.log2() - LOG2_NOTHING, ROUNDINGS)
             .unwrap_or_else(|| self.slots_until(|left| left < Self::NOTHING, count, Self::NOTHING))
     }
 
-    /// The same by a logarithm of `count`, where it says so plainly: well between two slots, and few of them, neither
-    /// it nor the powers can be that far off.
+    /// The same by the bits that `count` is above nothing, where they say so plainly: well between two slots, and few of
+    /// them, neither they nor the powers can be that far off.
     #[inline]
-    fn plainly(&self, count: f64, log2: f64, near: f64) -> Option<u64> {
-        let slots = (log2 - LOG2_NOTHING) * self.slots_per_bit;
-        let (passed, part) = (whole(slots), slots - floor(slots));
-        let is_plain = count > FAR_FROM_NOTHING && slots < FEW_SLOTS && part > near && part < 1.0 - near;
-        is_plain.then_some(passed.saturating_add(1))
+    fn plainly(&self, count: f64, bits: f64, near: f64) -> Option<u64> {
+        let slots = bits * self.slots_per_bit;
+        let (nearest, above) = nearest(slots);
+        let is_plain = count > FAR_FROM_NOTHING && slots < FEW_SLOTS && above.abs() > near;
+        is_plain.then(|| nearest.saturating_add(u64::from(above > 0.0)))
     }
 
     /// The fewest slots, at least one, after which what is left of `count` is low enough; `about` is how low that is.
@@ -171,11 +175,11 @@ impl Decaying {
 
     /// The units that a slot's end takes off a full count.
     fn lost(&self) -> f64 {
-        real(self.max) * (1.0 - 1.0 / self.factor)
+        self.most * (1.0 - 1.0 / self.factor)
     }
 
     fn fits_beside(&self, count: f64, cost: u64) -> bool {
-        count + real(cost) <= real(self.max)
+        count + real(cost) <= self.most
     }
 }
 
@@ -184,7 +188,7 @@ impl Twin for Decaying {
 
     fn numbers(&self) -> [f64; 6] {
         let counts_blocked = if self.counts_blocked { 1.0 } else { 0.0 };
-        [real(self.max), self.factor, real(self.slots.length()), counts_blocked, 0.0, 0.0]
+        [self.most, self.factor, real(self.slots.length()), counts_blocked, 0.0, 0.0]
     }
 }
 
@@ -231,7 +235,9 @@ impl Algorithm for Decaying {
     }
 
     fn charge(&self, state: &mut Decayed, now: Micros, cost: u64) {
-        Self::write(state, now, state.left + real(cost));
+        // A unit is more than a trace.
+        let left = state.left + real(cost);
+        *state = Decayed { count: left, at: state.at.max(now), left };
     }
 
     fn give_back(&self, state: &mut Decayed, now: Micros, cost: u64) {
@@ -258,7 +264,7 @@ impl Algorithm for Decaying {
         let slots = if state.left >= state.count && self.fits_beside(self.after_one(state.count), cost) {
             1
         } else {
-            let free = real(self.max) - real(cost);
+            let free = self.most - real(cost);
             self.slots_until(|left| self.fits_beside(left, cost), state.count, free)
         };
         self.until_slot(state, now, slots)
@@ -275,7 +281,7 @@ impl Algorithm for Decaying {
     }
 
     fn remaining(&self, state: &Decayed, _now: Micros) -> u64 {
-        whole((real(self.max) - state.left).max(0.0))
+        whole((self.most - state.left).max(0.0))
     }
 
     #[inline(always)]
@@ -316,7 +322,7 @@ impl Figures for Decaying {
     /// A full count, and what each slot's end takes off it; the last trace of a count goes at once.
     fn most_in(&self, span: Micros) -> Option<u128> {
         let ends = real(span.div_ceil(self.slots.length()));
-        Some(whole(real(self.max) + ends * (self.lost() + Self::NOTHING)).into())
+        Some(whole(self.most + ends * (self.lost() + Self::NOTHING)).into())
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) use numbers::Doubles;
 pub(crate) use numbers::Numbers;
 #[cfg(all(feature = "shm", target_os = "linux"))]
 pub(crate) use numbers::Stored;
-pub(crate) use real::{floor, real, whole, whole_up};
+pub(crate) use real::{floor, nearest, real, whole, whole_up};
 pub(crate) use rule::{Rule, with_algorithm, with_long, with_small};
 #[cfg_attr(not(feature = "remote"), allow(unreachable_pub, reason = "remote stores name entries by it"))]
 pub use shape::Shape;

@@ -92,18 +92,18 @@ impl Pacing {
 
     /// The time that a charge takes, and the stored permits that it leaves.
     #[inline(always)]
-    fn price(&self, stored: f64, cost: u64) -> (f64, f64) {
+    fn price(&self, stored: f64, cost: u64) -> (Micros, f64) {
         if real(cost) <= stored && !self.warms_up {
-            return (0.0, stored - real(cost));
+            return (0, stored - real(cost));
         }
         self.price_in_full(stored, real(cost))
     }
 
     #[inline(never)]
-    fn price_in_full(&self, stored: f64, cost: f64) -> (f64, f64) {
+    fn price_in_full(&self, stored: f64, cost: f64) -> (Micros, f64) {
         let taken = cost.min(stored);
         let time = self.cost_of_stored(stored, taken) + floor((cost - taken) * self.stable);
-        (time, stored - taken)
+        (whole(time), stored - taken)
     }
 }
 
@@ -204,7 +204,7 @@ impl Algorithm for Pacing {
     #[inline(always)]
     fn charge(&self, state: &mut Paced, now: Micros, cost: u64) {
         let (time, stored) = self.price(state.stored, cost);
-        *state = Paced { stored, free: state.free.saturating_add(whole(time)), written: now };
+        *state = Paced { stored, free: state.free.saturating_add(time), written: now };
     }
 
     fn give_back(&self, state: &mut Paced, now: Micros, cost: u64) {
@@ -234,7 +234,7 @@ impl Algorithm for Pacing {
             return true;
         }
         let (time, stored) = self.price(state.stored, cost);
-        debt + time + real(whole_up((self.max_permits - stored) * self.cool)) <= real(EXACT)
+        debt + real(time) + real(whole_up((self.max_permits - stored) * self.cool)) <= real(EXACT)
     }
 
     /// So that no debt is taken on for units that nobody needs.
