@@ -15,8 +15,8 @@ pub(super) fn roughly_log2(value: f64) -> f64 {
 /// The largest error of [`nearly_log2_above`], and a little.
 pub(super) const NEARLY: f64 = 1.6e-5;
 
-/// How far the logarithm of a double that is a normal number is above another: its exponent, and a polynomial of its
-/// fraction, of which no sum waits for long.
+/// The distance of the logarithm of a double, which is a normal number, above another: its exponent, and a polynomial of
+/// its fraction in which no sum waits for long.
 #[inline]
 pub(super) fn nearly_log2_above(other: f64, value: f64) -> f64 {
     const FRACTION: u64 = (1 << 52) - 1;
