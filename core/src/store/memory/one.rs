@@ -57,8 +57,8 @@ impl Memory {
         })
     }
 
-    /// One check whose state of a few numbers is copied out of the table and back. The path of an entry that is there and
-    /// counts ends in an answer of its own: were it to join that of the others, a call would take a tenth longer.
+    /// One check whose state of a few numbers is copied out of the table and back. The path of an entry that is there
+    /// and counts ends in an answer of its own: were it to join that of the others, a call would take a tenth longer.
     #[expect(clippy::inline_always, reason = "what is constant for a verb stays so")]
     #[inline(always)]
     pub(crate) fn decide_small<R: Algorithm<State: Small>, E>(
@@ -70,15 +70,17 @@ impl Memory {
         let EntryCall { fingerprint, moment, verb, cost, spent, has_block } = call;
         let mut table = self.lock(self.shard_of(fingerprint), moment);
         let place = table.find(fingerprint);
-        let is_closed = has_block && table.find(fingerprint.of_block()).is_ok();
-        if !is_closed
-            && let Some(mut state) = table.read::<R::State>(place)
+        if has_block && table.find(fingerprint.of_block()).is_ok() {
+            drop(table);
+            return otherwise(Undecided::Crowded);
+        }
+        if let Some(mut state) = table.read::<R::State>(place)
             && let Ok(verdict) = examine(algorithm, &mut state, moment.now, verb, verb.adds(cost, spent), 0)
             && (verdict.is_at_once() || !has_block && !table.is_over(place, moment))
         {
             let check = Resolved::alone(verdict, cost);
             // It has its room already.
-            self.settle(algorithm, call, &mut table, place, &mut state, check);
+            self.commit_small(algorithm, call, &mut table, place, &mut state, check);
             // No other call has to wait while the answer is made.
             drop(table);
             return Ok(answer(algorithm, &state, moment.now, verb, check));
@@ -86,7 +88,7 @@ impl Memory {
         self.decide_aside(algorithm, Opened { table, place, call }).or_else(otherwise)
     }
 
-    /// [`decide_small`](Self::decide_small) of an entry that is not there, or that may count no more, or beside a block.
+    /// [`decide_small`](Self::decide_small) of an entry that is not there, or may count no more, or closes a block.
     #[cold]
     #[inline(never)]
     fn decide_aside<R: Algorithm<State: Small>>(
@@ -94,9 +96,9 @@ impl Memory {
         algorithm: &R,
         Opened { mut table, place, call }: Opened<'_>,
     ) -> Result<LimitInfo, Undecided> {
-        let EntryCall { fingerprint, moment, verb, cost, spent, has_block } = call;
+        let EntryCall { moment, verb, cost, spent, has_block, .. } = call;
         let now = moment.now;
-        if place.is_err() && table.is_shared() || has_block && table.find(fingerprint.of_block()).is_ok() {
+        if place.is_err() && table.is_shared() {
             return Err(Undecided::Crowded);
         }
         let mut state = table.read(place).unwrap_or_else(|| algorithm.fresh(now));
@@ -105,17 +107,18 @@ impl Memory {
             (state, verdict) = afresh(algorithm, now, verb, verb.adds(cost, spent));
         }
         let check = Resolved::alone(verdict.map_err(Undecided::Impossible)?, cost);
-        if has_block && !check.admitted || !self.settle(algorithm, call, &mut table, place, &mut state, check) {
+        if has_block && !check.admitted || !self.commit_small(algorithm, call, &mut table, place, &mut state, check) {
             return Err(Undecided::Crowded);
         }
         drop(table);
         Ok(answer(algorithm, &state, now, verb, check))
     }
 
-    /// Keeps what a check leaves of a small state. False if there is no room for it: then nothing has changed.
+    /// Commits a check, and keeps what it leaves of a small state. False if there is no room for it: then nothing has
+    /// changed.
     #[expect(clippy::inline_always, reason = "as its callers")]
     #[inline(always)]
-    fn settle<R: Algorithm<State: Small>>(
+    fn commit_small<R: Algorithm<State: Small>>(
         &self,
         algorithm: &R,
         call: EntryCall,
