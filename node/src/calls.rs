@@ -76,9 +76,8 @@ pub(crate) fn decide_few(
     };
     let info = match count {
         2 if call == Call::Limit && now.is_none() => {
-            let second = one(1)?;
-            let answered = |info: &_, each: &_| buffer.answer_few(fast, count, info, each);
-            return ffi::limit_two_sync(limiter, [&first, &second], answered)?;
+            let checks = [first, one(1)?];
+            return ffi::limit_two_sync(limiter, &checks, |info, each| buffer.answer_few(fast, count, info, each))?;
         }
         2 => decide(&[first, one(1)?]),
         3 => decide(&[first, one(1)?, one(2)?]),

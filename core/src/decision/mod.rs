@@ -30,12 +30,12 @@ use crate::time::{Micros, millis_up};
 pub(crate) struct Verdict {
     pub(crate) fits: bool,
     wait: Micros,
-    repaired: bool,
+    pub(crate) repaired: bool,
 }
 
-#[cfg(feature = "redis")]
 impl Verdict {
     /// A verdict that was found elsewhere, by the same arithmetic.
+    #[inline]
     pub(crate) fn of(fits: bool, wait: Micros) -> Self {
         Self { fits, wait, repaired: false }
     }

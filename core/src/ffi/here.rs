@@ -71,8 +71,8 @@ pub fn limit_one_sync<T>(
 #[inline]
 pub fn limit_two_sync<T>(
     limiter: &Limiter,
-    checks: [&Check<'_>; 2],
-    answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
+    checks: &[Check<'_>; 2],
+    answered: impl FnOnce(&LimitInfo, &[LimitInfo]) -> T,
 ) -> Result<T, Error> {
     limiter.limit_two_sync(checks, answered)
 }

@@ -103,23 +103,23 @@ impl Limiter {
     #[inline]
     pub(crate) fn limit_two_sync<T>(
         &self,
-        checks: [&Check<'_>; 2],
-        mut answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
+        checks: &[Check<'_>; 2],
+        answered: impl FnOnce(&LimitInfo, &[LimitInfo]) -> T,
     ) -> Result<T, Error> {
         if self.is_metered() {
-            let info = self.decide_metered(&checks.map(|check| *check), Call::Limit, None)?;
+            let info = self.decide_metered(checks, Call::Limit, None)?;
             return Ok(answered(&info, info.checks()));
         }
         match &self.store {
             Store::Local(local) => local.limit_two(checks, answered),
             #[cfg(feature = "remote")]
             Store::Remote(remote) => {
-                let info = remote.decide_sync(&checks.map(|check| *check), Call::Limit, None)?;
+                let info = remote.decide_sync(checks, Call::Limit, None)?;
                 Ok(answered(&info, info.checks()))
             }
             #[cfg(all(feature = "shm", target_os = "linux"))]
             Store::Shared(shared) => {
-                let info = shared.decide_on(&checks.map(|check| *check), Call::Limit, None)?;
+                let info = shared.decide_on(checks, Call::Limit, None)?;
                 Ok(answered(&info, info.checks()))
             }
         }

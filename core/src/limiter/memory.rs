@@ -11,7 +11,7 @@ use crate::decision::{Call, Part, Verb};
 use crate::fingerprint::Fingerprint;
 use crate::info::LimitInfo;
 use crate::limit::{Limit, Rules};
-use crate::store::memory::{EntryCall, LevelCheck, Memory, Merge, Moment, Shown, Undecided, Whole};
+use crate::store::memory::{EntryCall, FEW, LevelCheck, Memory, Merge, Moment, ShownTwo, Undecided, Whole};
 use crate::time::{EXACT, Micros};
 
 /// A limiter's part of a store in this process's memory.
@@ -42,11 +42,7 @@ impl Local {
         now: Option<Micros>,
     ) -> Result<LimitInfo, Error> {
         match checks {
-            [first, second] if call == Call::Limit => self.limit_few([first, second], now, Whole),
-            [first, second, third] if call == Call::Limit => self.limit_few([first, second, third], now, Whole),
-            [first, second, third, fourth] if call == Call::Limit => {
-                self.limit_few([first, second, third, fourth], now, Whole)
-            }
+            [_, _, ..] if call == Call::Limit && checks.len() <= FEW => self.limit_few(checks, now, Whole),
             _ => self.decide_any(checks, call, now),
         }
     }
@@ -55,10 +51,10 @@ impl Local {
     #[inline]
     pub(super) fn limit_two<T>(
         &self,
-        checks: [&Check<'_>; 2],
-        answered: impl FnMut(&LimitInfo, &[LimitInfo]) -> T,
+        checks: &[Check<'_>; 2],
+        answered: impl FnOnce(&LimitInfo, &[LimitInfo]) -> T,
     ) -> Result<T, Error> {
-        self.limit_few(checks, None, Shown(answered))
+        self.limit_few(checks, None, ShownTwo(answered))
     }
 
     /// The most common call, by a path of its own. The parts of its check are passed one by one, and stay in registers.
@@ -235,20 +231,15 @@ impl Local {
         })
     }
 
-    /// A few checks, the short way where they are levels with an entry each: three take a fifth of the time.
+    /// At most [`FEW`] checks, the short way where they are levels with an entry each: three take a fifth of the time.
     #[inline(never)]
-    fn limit_few<const N: usize, M: Merge<N>>(
-        &self,
-        checks: [&Check<'_>; N],
-        now: Option<Micros>,
-        answer_to: M,
-    ) -> Result<M::Merged, Error> {
-        let many = |answer_to| self.limit_many(&checks, now, answer_to);
+    fn limit_few<M: Merge>(&self, checks: &[Check<'_>], now: Option<Micros>, answer_to: M) -> Result<M::Merged, Error> {
+        let many = |answer_to: M| self.decide_several(checks, Call::Limit, now).map(|info| answer_to.whole(info));
         let Some(Rules::One(Rule::Level(rule))) = checks[0].limit.compiled(checks[0].factor) else {
             return many(answer_to);
         };
         let mut actor = (checks[0].actor, Fingerprint::of_actor(checks[0].actor));
-        let mut levels = [LevelCheck { rule, fingerprint: actor.1, cost: 0 }; N];
+        let mut levels = [LevelCheck { rule, fingerprint: actor.1, cost: 0 }; FEW];
         for (index, check) in checks.iter().enumerate() {
             // Several limits of one actor are the most common case.
             if !checks::same(check.actor, actor.0) {
@@ -263,23 +254,13 @@ impl Local {
                 _ => return many(answer_to),
             }
         }
-        self.memory.limit_levels(&levels, Moment::new(now), answer_to, |mut answer_to, index, why| match why {
+        let levels = &levels[..checks.len()];
+        self.memory.limit_levels(levels, Moment::new(now), answer_to, |answer_to, index, why| match why {
             Undecided::Crowded => many(answer_to),
             Undecided::Impossible(why) => {
-                self.failed(refusal(checks[index], Call::Limit, why)).map(|info| answer_to.whole(info))
+                self.failed(refusal(&checks[index], Call::Limit, why)).map(|info| answer_to.whole(info))
             }
         })
-    }
-
-    /// A few checks, the way of any number of them.
-    #[inline(never)]
-    fn limit_many<const N: usize, M: Merge<N>>(
-        &self,
-        checks: &[&Check<'_>; N],
-        now: Option<Micros>,
-        mut answer_to: M,
-    ) -> Result<M::Merged, Error> {
-        self.decide_several(&checks.map(|check| *check), Call::Limit, now).map(|info| answer_to.whole(info))
     }
 
     fn decide_several(&self, checks: &[Check<'_>], call: Call, now: Option<Micros>) -> Result<LimitInfo, Error> {

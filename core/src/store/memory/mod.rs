@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::counts::Counts;
-pub(crate) use self::levels::{LevelCheck, Merge, Shown, Whole};
+pub(crate) use self::levels::{FEW, LevelCheck, Merge, ShownTwo, Whole};
 pub(crate) use self::moment::Moment;
 #[cfg(not(all(feature = "shm", target_os = "linux")))]
 use self::moment::Timeline;

@@ -346,7 +346,7 @@ mod tests {
             let check =
                 |other: u128| LevelCheck { rule, fingerprint: Fingerprint((actor << 64) + (other << 100)), cost: 1 };
             let moment = Moment { now, timeline: Timeline::Real };
-            memory.limit_levels::<2, _, ()>(&[check(0), check(1)], moment, Whole, |_, _, _| panic!("it is decided"))
+            memory.limit_levels::<_, ()>(&[check(0), check(1)], moment, Whole, |_, _, _| panic!("it is decided"))
         };
         for (rule, now) in [(&quick, start), (&slow, start + 1200)] {
             for actor in (1..50).map(|actor| actor << 57) {
