@@ -65,7 +65,7 @@ build: setup ## The Python package into the virtual environment, the Node packag
 generate: ## Code of the bindings that follows from the definitions and from the Python stub
 	cargo run --quiet -p tidegate-generate
 
-# With few tools, and all of it at once: what is installed comes while the bindings are compiled.
+# With few tools of its own, and all of it at once: what is installed comes while the bindings are compiled.
 demo demo-python demo-node: OPTIMISED =
 demo demo-python demo-node: QUICKER = --config=$(CURDIR)/examples/demo/cargo.toml
 demo: ## One FastAPI and one Express app, the same burst to both, their answers side by side
@@ -80,10 +80,15 @@ $(DEMO_VENV)/.ready: examples/demo/requirements.txt
 demo-python: $(DEMO_VENV)/.ready
 	$(call wheel,$(DEMO_VENV)/bin,target/demo-wheels)
 
-demo-node: node_modules/.ready
-	$(addon)
-	npm run --silent build:lib
+# Not those of the project, for which the packages of every framework would be installed.
+examples/demo/node_modules/.ready: examples/demo/package.json
 	npm install --prefix examples/demo --no-package-lock --no-audit --no-fund --silent
+	@touch $@
+
+demo-node: export PATH := $(CURDIR)/examples/demo/node_modules/.bin:$(PATH)
+demo-node: examples/demo/node_modules/.ready
+	$(addon)
+	npm run --silent build:lib -- --project examples/demo
 
 # First what only needs processors, all of it at once: a binding is linked by one thread, for a minute. What waits for the
 # bindings goes before what waits for nothing, so that no processor is idle at the end. Then the tests, two suites at a

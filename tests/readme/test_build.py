@@ -3,11 +3,17 @@ once, and no binding removes what the other is compiled into."""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+
+
+def package(path: str) -> dict[str, dict[str, str]]:
+    read: dict[str, dict[str, str]] = json.loads((ROOT / path).read_text())
+    return read
 
 
 def libraries(edges: str, *selected: str) -> dict[tuple[str, str], set[str]]:
@@ -39,6 +45,24 @@ def test_a_library_of_the_tests_and_of_both_bindings_is_compiled_once() -> None:
         both = one.keys() & other.keys()
         assert len(both) > 100
         assert {name: (one[name], other[name]) for name in both if one[name] != other[name]} == {}
+
+
+def test_no_binding_is_compiled_with_flags_of_its_own() -> None:
+    """With them all libraries are compiled anew. What `--strip` of napi does is for the profile to say."""
+    assert "--strip" not in package("package.json")["scripts"]["addon"]
+    manifest = (ROOT / "Cargo.toml").read_text()
+    assert re.search(r'^\[profile\.dist\]\n(?:.+\n)*strip = "symbols"$', manifest, re.MULTILINE)
+
+
+def test_the_demo_is_built_by_the_tools_of_the_project() -> None:
+    tools = package("examples/demo/package.json")["devDependencies"]
+    assert tools == {name: package("package.json")["devDependencies"][name] for name in ("@napi-rs/cli", "typescript")}
+    few, all_of_them = (
+        {line for line in (ROOT / path).read_text().splitlines() if "==" in line}
+        for path in ("examples/demo/requirements.txt", "tests/python/requirements.txt")
+    )
+    assert len(few) == 3
+    assert few <= all_of_them
 
 
 def test_no_wheel_is_put_into_a_folder_of_cargo() -> None:
