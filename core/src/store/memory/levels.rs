@@ -1,7 +1,8 @@
 //! A few levels in one decision, which is what most decisions of several checks are: no lists, and one look at each.
 
 use std::array;
-use std::sync::MutexGuard;
+
+use spin::MutexGuard;
 
 use super::one::afresh;
 use super::overflow::BoundedTable;

@@ -3,6 +3,7 @@
 mod counts;
 mod crowded;
 mod levels;
+mod lock;
 mod moment;
 mod one;
 mod overflow;
@@ -15,10 +16,12 @@ mod warning;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use spin::MutexGuard;
 
 use self::counts::Counts;
 pub(crate) use self::levels::{FEW, LevelCheck, Merge, ShownTwo, Whole};
+use self::lock::Lock;
 pub(crate) use self::moment::Moment;
 #[cfg(not(all(feature = "shm", target_os = "linux")))]
 use self::moment::Timeline;
@@ -93,7 +96,7 @@ pub struct Memory {
 /// not slow each other down.
 #[derive(Default)]
 #[repr(align(128))]
-struct Shard(Mutex<BoundedTable>);
+struct Shard(Lock<BoundedTable>);
 
 /// The numbers alone: the entries may be a million, and are behind locks.
 impl fmt::Debug for Memory {
@@ -180,7 +183,7 @@ impl Memory {
     pub(crate) fn clear(&self) -> u64 {
         let mut removed = 0;
         for shard in &self.shards {
-            let mut table = shard.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut table = shard.0.lock();
             let entries = table.clear();
             self.len.fetch_sub(entries, Ordering::Relaxed);
             removed += entries as u64;
@@ -205,7 +208,7 @@ impl Memory {
     pub(crate) fn counted(&self) -> [u64; 3] {
         let mut counted = self.counts.read();
         for shard in &self.shards {
-            let table = shard.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let table = shard.0.lock();
             for (sum, count) in counted.iter_mut().zip(table.counts()) {
                 *sum += count;
             }
@@ -248,7 +251,7 @@ impl Memory {
     #[inline(always)]
     fn lock(&self, shard: usize, moment: Moment) -> MutexGuard<'_, BoundedTable> {
         // A panic cannot leave a table half changed in a way that matters more than losing all of it.
-        let mut table = self.shards[shard].0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.shards[shard].0.lock();
         crate::panics::point("locked");
         let swept = match moment.timeline {
             Timeline::Real => table.sweep(moment.now),

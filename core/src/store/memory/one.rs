@@ -1,7 +1,8 @@
 //! One check, which needs one lock and allocates nothing.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
+
+use spin::MutexGuard;
 
 use super::overflow::BoundedTable;
 use super::slot::Drain;

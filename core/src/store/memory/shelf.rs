@@ -1,7 +1,8 @@
 //! A locked part of a table, wherever its entries are kept: all that a decision of several checks needs of one.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
+
+use spin::MutexGuard;
 
 use super::overflow::{BoundedTable, Overflow, Seats};
 use super::table::Position;
