@@ -28,10 +28,15 @@ struct Reading {
     now: Micros,
 }
 
+impl Reading {
+    /// So long ago that it is not used: a processor counts that far in decades.
+    const NEVER: Self = Self { ticks: 1 << 63, now: 0 };
+}
+
 thread_local! {
-    static LAST: Cell<Reading> = const { Cell::new(Reading { ticks: 0, now: 0 }) };
+    static LAST: Cell<Reading> = const { Cell::new(Reading::NEVER) };
     #[cfg(all(feature = "shm", target_os = "linux"))]
-    static LAST_OF_HOST: Cell<Reading> = const { Cell::new(Reading { ticks: 0, now: 0 }) };
+    static LAST_OF_HOST: Cell<Reading> = const { Cell::new(Reading::NEVER) };
 }
 
 /// Microseconds since the Unix epoch.
@@ -42,7 +47,7 @@ pub(crate) fn now() -> Micros {
     let last = LAST.get();
     // Ticks that went backwards wrap around to far more than a millisecond.
     let elapsed = ticks.wrapping_sub(last.ticks);
-    if elapsed < clock.trusted && last.now > 0 {
+    if elapsed < clock.trusted {
         return last.now + ((elapsed * clock.scale) >> 32);
     }
     clock.ask(ticks)
@@ -56,7 +61,7 @@ pub(crate) fn since_boot() -> Micros {
     let ticks = clock.ticks.raw();
     let last = LAST_OF_HOST.get();
     let elapsed = ticks.wrapping_sub(last.ticks);
-    if elapsed < clock.trusted && last.now > 0 {
+    if elapsed < clock.trusted {
         return last.now + ((elapsed * clock.scale) >> 32);
     }
     let now = crate::boot_clock::since_boot();

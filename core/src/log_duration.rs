@@ -41,9 +41,9 @@ impl LogDuration {
         Self(bits & LARGEST)
     }
 
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ten bits of a number above 1")]
-    pub(crate) fn duration(self) -> Micros {
-        f32::from_bits((self.0 as u32 + ONE) << DROPPED) as Micros
+    /// The fraction behind its leading one, at the top, and from there down by what the exponent lacks.
+    pub(crate) const fn duration(self) -> Micros {
+        ((16 | self.0 & 15) << 59) >> (63 - (self.0 >> 4))
     }
 }
 
@@ -68,6 +68,14 @@ mod tests {
             prop_assert!(rounded.duration() <= duration + duration / 8 + 1);
             let real = LogDuration::of_real(crate::algorithm::real(duration)).duration();
             prop_assert!(real >= duration && real <= duration + duration / 8 + 1);
+        }
+    }
+
+    #[test]
+    fn the_stored_form_is_an_exponent_and_four_bits_of_a_fraction() {
+        for bits in 0..=LARGEST {
+            let exact = (u128::from(16 + bits % 16) << (bits / 16)) / 16;
+            assert_eq!(u128::from(LogDuration::from_bits(bits).duration()), exact, "{bits}");
         }
     }
 }
