@@ -24,16 +24,21 @@ LINKED = $(if $(filter zig,$(LINK)),$(BIN)/python tools/dist/zig.py)
 WEB_PACKAGES := tests/web/nest11/node_modules/.ready tests/web/runners/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: chromium docs playground test-docs version dist dist-check help setup build generate demo test lint lint-format lint-rust lint-python lint-node test-stubs compiled notices audit redis-server pictures test-rust test-engine test-servers timed-rust test-features test-python untimed-python timed-python test-node untimed-node timed-node test-readme test-web test-web-python test-django test-beside test-web-node test-fleet untimed-fleet timed-fleet test-packages panics soak soak-shared scoreboard fmt bench bench-redis bench-round-trips bench-outbound bench-web bench-workers clean demo-python demo-node
+.PHONY: chromium linted untimed docs playground test-docs version dist dist-check help setup build generate demo test lint lint-format lint-rust lint-python lint-node test-stubs compiled notices audit redis-server pictures test-rust test-engine test-servers timed-rust test-features test-python untimed-python timed-python test-node untimed-node timed-node test-readme test-web test-web-python test-django test-beside test-web-node test-fleet untimed-fleet timed-fleet test-packages panics soak soak-shared scoreboard fmt bench bench-redis bench-round-trips bench-outbound bench-web bench-workers clean demo-python demo-node
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: $(VENV)/.ready node_modules/.ready ## The tools of all three languages, into this folder
 
-$(VENV)/.ready: tests/python/requirements.txt bench/python/requirements.txt
+# The linker before all else, so that what is compiled need not wait for what runs.
+$(VENV)/.linker: tests/python/requirements.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement tests/python/requirements.txt
+	grep zig $< | $(BIN)/pip install --quiet --disable-pip-version-check --requirement /dev/stdin
+	@touch $@
+
+$(VENV)/.ready: tests/python/requirements.txt bench/python/requirements.txt $(VENV)/.linker
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
 node_modules/.ready: package.json package-lock.json
@@ -90,21 +95,30 @@ demo-node: examples/demo/node_modules/.ready
 	$(addon)
 	npm run --silent build:lib -- --project examples/demo
 
-# First what only needs processors, all of it at once: a binding is linked by one thread, for a minute. What waits for the
-# bindings goes before what waits for nothing, so that no processor is idle at the end. Then the tests, two suites at a
-# time. What looks at a clock comes after the others: such a suite waits for half of its time, so two leave each other a
-# processor. Two at a time they take 2 minutes in place of 4.
+# A run of make over what has been built, whose jobs are its own also where another one runs beside it.
+TESTING = env MAKEFLAGS='$(filter-out -j% --jobserver-auth=%,$(MAKEFLAGS))' \
+	$(MAKE) --no-print-directory --output-sync=target --old-file=build --old-file=compiled LINK=$(LINK)
+
+# First what is downloaded and what is compiled, all of it at once: a binding is linked by one thread, for a minute. Then
+# the tests, two suites at a time, and beside them the linters, which look through what was built and take what the suites
+# leave of the processors. What looks at a clock comes after the others: such a suite waits for half of its time, so two
+# leave each other a processor. Two at a time they take 2 minutes in place of 4.
 test: LINK := $(TESTED)
 # The linter compiles, so that it need not look through everything, libraries too, once more.
 test: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
 test: export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 test: ## Every test and linter of all three languages
-	$(MAKE) --no-print-directory --jobs=4 --output-sync=target LINK=$(LINK) AFTER=nice \
-		build compiled lint-format lint-python lint-node $(WEB_PACKAGES)
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target --old-file=build --old-file=compiled LINK=$(LINK) \
-		test-servers test-engine untimed-python test-web-python test-web-node untimed-node test-readme untimed-fleet test-packages
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target --old-file=build --old-file=compiled LINK=$(LINK) \
-		timed-fleet timed-rust timed-python timed-node
+	$(MAKE) --no-print-directory --jobs=5 --output-sync=target LINK=$(LINK) AFTER=nice \
+		compiled build redis-server lint-format $(WEB_PACKAGES)
+	$(MAKE) --no-print-directory --jobs=2 LINK=$(LINK) linted untimed
+	$(TESTING) --jobs=2 timed-fleet timed-rust timed-python timed-node
+
+linted:
+	nice $(TESTING) lint-python lint-node
+
+untimed:
+	$(TESTING) --jobs=2 test-servers test-engine untimed-python test-web-node test-web-python untimed-node test-readme \
+		untimed-fleet test-packages
 
 lint: lint-rust lint-python lint-node ## The linters of all three languages
 
@@ -148,7 +162,7 @@ redis-server:
 # linter. Compiled and linked like the bindings.
 CHECKED = -p tidegate -p tidegate-generate -p tidegate-bench -p tidegate-playground --all-features --target $(HOST)
 
-compiled: $(if $(LINKED),$(VENV)/.ready) ## The tests of the engine, without a run
+compiled: $(if $(LINKED),$(VENV)/.linker) ## The tests of the engine, without a run
 	$(AFTER) $(LINKED) cargo test $(CHECKED) --no-run --quiet
 
 test-rust: test-engine test-servers timed-rust
