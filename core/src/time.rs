@@ -13,8 +13,8 @@ pub(crate) const LONGEST: Micros = 36_525 * 86_400 * 1_000_000;
 
 /// Whole milliseconds, rounded up.
 pub(crate) const fn millis_up(micros: Micros) -> u64 {
-    // Cheaper than `div_ceil`, and no time of ours comes near the end of the range.
-    micros.saturating_add(999) / 1000
+    // Cheaper than `div_ceil`, and no time of ours comes near the end of the range, so that the sum does not wrap.
+    micros.wrapping_add(999) / 1000
 }
 
 /// A duration as the wire form writes it, in milliseconds.

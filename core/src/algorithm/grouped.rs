@@ -49,7 +49,7 @@ impl Algorithm for Grouped<'_> {
 
     #[inline(always)]
     fn fits(&self, state: &Level, _now: Micros, cost: u64) -> bool {
-        state.level.saturating_add(cost) <= self.0.quota
+        state.level.wrapping_add(cost) <= self.0.quota
     }
 
     fn bears(&self, state: &Level, now: Micros, cost: u64) -> bool {

@@ -120,6 +120,10 @@ impl LevelRule {
 }
 
 /// Whole units of cost, and the instant at which there were so many. What has drained since, a rule says.
+///
+/// A level that has been brought to now drains within 2^53 us, an instant is below 2^53, and the costs of a decision are
+/// below 2^63 together. So their sums fit, and wrap nowhere: where they were to stop at the largest number, a decision took
+/// 20.4 ns in place of 19.4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Level {
     pub(crate) level: u64,
@@ -156,7 +160,7 @@ impl LevelRule {
             return 0;
         }
         // The clock may be behind the entry; then the wait is longer by that much.
-        state.since.saturating_add(self.time(units)).saturating_sub(now)
+        state.since.wrapping_add(self.time(units)).saturating_sub(now)
     }
 
     /// The repair of a state that another definition or another clock may have left.
@@ -184,7 +188,7 @@ impl LevelRule {
         match remaining.checked_sub(self.quota) {
             // One more has left at the end of this group.
             None if by_groups && state.level <= self.quota => {
-                state.since.saturating_add(self.group.get()).saturating_sub(now)
+                state.since.wrapping_add(self.group.get()).saturating_sub(now)
             }
             None => self.until(state, now, remaining.saturating_add(1)),
             Some(_) => 0,
@@ -284,7 +288,7 @@ impl Algorithm for LevelRule {
 
     #[inline]
     fn until(&self, state: &Level, now: Micros, cost: u64) -> Micros {
-        let over = state.level.saturating_add(cost).saturating_sub(self.quota);
+        let over = state.level.wrapping_add(cost).saturating_sub(self.quota);
         self.until_left(state, now, over)
     }
 
@@ -364,6 +368,8 @@ impl Figures for LevelRule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::Grouped;
+    use crate::time::LONGEST;
     use proptest::prelude::*;
 
     proptest! {
@@ -379,6 +385,29 @@ mod tests {
             prop_assert_eq!(u128::from(rule.drained(units)), wide(units, drain, ticks).min(u64::MAX.into()));
             let time = (u128::from(units) * u128::from(ticks)).div_ceil(u128::from(drain));
             prop_assert_eq!(u128::from(rule.time(units)), time.min(u64::MAX.into()));
+        }
+
+        /// For any state that a call may find, and as many units as a decision may ask for.
+        #[test]
+        fn waits_are_those_of_wide_arithmetic(
+            quota in 1_u64..(1 << 52), cost in 0_u64..(1 << 52), level in 0_u64..(1 << 52), bits in 0_u32..52,
+            tick in 1..=LONGEST, since in 0..EXACT, elapsed in 0..EXACT,
+        ) {
+            let rule = LevelRule::new(quota >> bits, tick, 1);
+            let (level, cost, now) = ((level >> bits).min(rule.most), cost.min(rule.quota), since / 2 + elapsed / 2);
+            let (state, grouped) = (Level { level, since }, Grouped(&rule));
+            let units = (u128::from(level) + u128::from(cost)).saturating_sub(rule.quota.into());
+            let until = |units: u128| match units {
+                0 => 0,
+                _ => (u128::from(since) + units * u128::from(tick)).saturating_sub(now.into()),
+            };
+            prop_assert_eq!(grouped.fits(&state, now, cost), units == 0);
+            prop_assert_eq!(u128::from(grouped.until(&state, now, cost)), until(units));
+            prop_assert_eq!(u128::from(grouped.full(&state, now)), until(level.into()));
+            let remaining = grouped.remaining(&state, now);
+            let next = u128::from(level + remaining + 1).saturating_sub(rule.quota.into());
+            prop_assert_eq!(u128::from(grouped.next(&state, now, remaining)), if remaining < rule.quota { until(next) } else { 0 });
+            prop_assert_eq!(u128::from(millis_up(grouped.full(&state, now))), until(level.into()).div_ceil(1000));
         }
     }
 }
