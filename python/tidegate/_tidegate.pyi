@@ -1630,7 +1630,7 @@ class _Gate:
         """
 
     def limit_client(
-        self, limiter: Limiter, limit: Limited, cost: int, factor: float, scope: MutableMapping[str, Any], /
+        self, limiter: Limiter, limit: Limited, scope: MutableMapping[str, Any], /, cost: int = 1, factor: float = 1.0
     ) -> tuple[str, LimitInfo]:
         """Decides limits for the client of a request of ASGI, and ``show``s the answer; returns both."""
 
@@ -1641,15 +1641,10 @@ class _Gate:
     def headers(self, infos: LimitInfo | Iterable[LimitInfo], status: int = 200, /) -> list[tuple[str, str]]:
         """The headers of a response with this status, of one answer or of all that belong to it."""
 
-    def with_headers(
-        self,
-        own: Iterable[Sequence[bytes]],
-        infos: LimitInfo | Iterable[LimitInfo],
-        status: int = 200,
-        keeps: bool = False,
-        /,
-    ) -> list[tuple[bytes, bytes]]:
-        """Headers of a response, as ASGI has them, with those of its answers.
+    def carrying(
+        self, message: Mapping[str, Any], infos: LimitInfo | Iterable[LimitInfo], keeps: bool = False, /
+    ) -> dict[str, Any]:
+        """The start of a response, as ASGI has it, with the headers of its answers.
 
         These stand in place of its own of the same names, or are left out where it ``keeps`` its own: of two lines with
         one name a client reads neither.

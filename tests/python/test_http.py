@@ -73,34 +73,40 @@ def test_headers(case: dict[str, Any]) -> None:
     infos = [answer(each) for each in case["answers"]]
     asked = gate(case["options"])
     assert dict(asked.headers(infos, case["status"])) == case["headers"]
-    raw = asked.with_headers((), infos, case["status"])
+
+    def carried(own: Any, infos: Any, *keeps: bool) -> Any:
+        message = {"type": "http.response.start", "status": case["status"], "headers": own}
+        carrying = asked.carrying(message, infos, *keeps)
+        assert (message["headers"], carrying["status"]) == (own, case["status"])
+        assert asked.carrying(UserDict(message, headers=list(own)), infos, *keeps) == carrying
+        return carrying["headers"]
+
+    raw = asked.carrying({"status": case["status"]}, infos)["headers"]
     assert raw == [(name.lower().encode(), value.encode()) for name, value in asked.headers(infos, case["status"])]
     if len(infos) == 1:
-        assert asked.with_headers((), infos[0], case["status"]) == raw
+        assert carried((), infos[0]) == raw
     own = [(b"Vary", b"Accept"), *((name.title(), b"of another") for name, _ in raw), (b"vary", b"Cookie")]
     kept = [(b"Vary", b"Accept"), (b"vary", b"Cookie")]
-    assert asked.with_headers(own, infos, case["status"]) == kept + raw
-    assert asked.with_headers(own, infos, case["status"], True) == own
-    assert asked.with_headers(own[:2], infos, case["status"], True) == own[:2] + raw[1:]
-    assert asked.with_headers(iter([list(pair) for pair in own]), infos, case["status"]) == [
-        *(list(pair) for pair in kept),
-        *raw,
-    ]
+    assert carried(own, infos) == kept + raw
+    assert carried(own, infos, True) == own
+    assert carried(own[:2], infos, True) == own[:2] + raw[1:]
+    message = {"status": case["status"], "headers": iter([list(pair) for pair in own])}
+    assert asked.carrying(message, infos)["headers"] == [*(list(pair) for pair in kept), *raw]
 
 
 def test_limits_of_a_client() -> None:
     asked, limiter, scope = Gate(), Limiter(), {"client": ("2001:db8::1", 1), "headers": []}
     door, day = Bucket("door", size=5, drip_rate=60_000), Bucket("day", size=9, drip_rate=60_000)
-    client, info = asked.limit_client(limiter, door, 2, 1.0, scope)
+    client, info = asked.limit_client(limiter, door, scope, cost=2)
     assert (client, info.remaining, info.key) == ("ip:2001:db8::/64", 3, "door")
     assert limiter.peek(door, client).remaining == 3
-    client, info = asked.limit_client(limiter, (door, day), 1, 0.5, scope)
+    client, info = asked.limit_client(limiter, (door, day), scope, factor=0.5)
     assert [check.remaining for check in info.checks] == [7, 17]
     assert limiter.refund(info).remaining == 8
     with pytest.raises(LimitError, match="cost"):
-        asked.limit_client(limiter, door, -1, 1.0, scope)
+        asked.limit_client(limiter, door, scope, -1)
     with pytest.raises(ConfigurationError, match="no-client-address"):
-        asked.limit_client(limiter, door, 1, 1.0, {"headers": []})
+        asked.limit_client(limiter, door, {"headers": []})
 
 
 def test_a_scope_without_a_client() -> None:
@@ -117,7 +123,7 @@ def test_a_scope_without_a_client() -> None:
             asked.client_of(wrong)
     for wrong in ([5], [()], [(b"x",)], 5):
         with pytest.raises((TypeError, IndexError)):
-            asked.with_headers(wrong, LimitInfo())
+            asked.carrying({"status": 200, "headers": wrong}, LimitInfo())
 
 
 @pytest.mark.parametrize("case", VECTORS["refusals"], ids=lambda case: case["says"])

@@ -35,11 +35,11 @@ pub fn x(info: &LimitInfo) -> Vec<Header> {
 
 /// Milliseconds as seconds: at most three decimals, no trailing zeros.
 fn seconds(millis: u64) -> String {
-    let mut text = (millis / 1000).to_string();
-    let (mut rest, mut unit) = ((millis % 1000) as u32, 100);
-    if rest > 0 {
-        text.push('.');
+    let (whole, mut rest, mut unit) = (millis / 1000, (millis % 1000) as u32, 100);
+    if rest == 0 {
+        return whole.to_string();
     }
+    let mut text = format!("{whole}.");
     while rest > 0 {
         text.extend(char::from_digit(rest / unit, 10));
         (rest, unit) = (rest % unit, unit / 10);

@@ -1,5 +1,6 @@
 //! The gate and its refusals.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use pyo3::exceptions::PyTypeError;
@@ -72,26 +73,27 @@ impl Gate {
     #[pyo3(signature = (scope, /))]
     fn client_of(&self, py: Python<'_>, scope: &Bound<'_, PyAny>) -> PyResult<String> {
         let peer = match found(scope, intern!(py, "client"))? {
-            Some(client) => item(&client, 0)?,
+            Some(client) => pair(&client)?.get_item(0)?,
             None => py.None().into_bound(py),
         };
-        // The test clients of Starlette and httpx have no address.
-        let is_test = peer.cast::<PyString>().is_ok_and(|peer| peer == "testclient");
-        let peer = if is_test { intern!(py, "127.0.0.1").as_any() } else { &peer };
         if peer.is_none() && Self::has_left(scope)? {
             // It is no proxy over a Unix socket, which has no address either.
-            return self.actor(py, peer, &[]);
+            return self.actor(py, &peer, &[]);
         }
         let header = self.0.header_name().as_bytes();
         let mut lines = Vec::new();
-        for pair in scope.get_item(intern!(py, "headers"))?.try_iter()? {
-            let (name, value) = field(&pair?)?;
+        for field in scope.get_item(intern!(py, "headers"))?.try_iter()? {
+            let field = field?;
+            let field = pair(&field)?;
+            let (name, value) = (field.get_borrowed_item(0)?, field.get_borrowed_item(1)?);
             if bytes(&name)?.eq_ignore_ascii_case(header) {
-                lines.push(value);
+                lines.push(value.to_owned());
             }
         }
         let lines = Lines(lines);
-        self.actor(py, peer, &lines.bytes()?)
+        // The test clients of Starlette and httpx have no address.
+        let is_test = peer.cast::<PyString>().is_ok_and(|peer| peer == "testclient");
+        self.actor(py, if is_test { intern!(py, "127.0.0.1") } else { &peer }, &lines.bytes()?)
     }
 
     /// The client of a request of ASGI has reset the connection: its server has only an address of its own.
@@ -105,21 +107,22 @@ impl Gate {
             return Ok(false);
         }
         let Some(server) = found(scope, intern!(py, "server"))? else { return Ok(false) };
-        let host = item(&server, 0)?;
+        let host = pair(&server)?.get_item(0)?;
         let host = host.cast::<PyString>().ok().and_then(|host| host.to_str().ok());
         // Neither the path of a Unix socket nor the name that test clients give. A local address of IPv6 has a zone.
         Ok(host.and_then(|host| host.split('%').next()).is_some_and(|host| host.parse::<IpAddr>().is_ok()))
     }
 
     /// Decides limits for the client of a request of ASGI, and ``show``s the answer; returns both.
-    #[pyo3(signature = (limiter, limit, cost, factor, scope, /))]
+    #[pyo3(signature = (limiter, limit, scope, /, cost = Arg(None), factor = Arg(None)),
+        text_signature = "($self, limiter, limit, scope, /, cost=1, factor=1.0)")]
     fn limit_client<'py>(
         &self,
         limiter: &Bound<'py, Limiter>,
         limit: Arg<'_, 'py>,
+        scope: &Bound<'py, PyAny>,
         cost: Arg<'_, 'py>,
         factor: Arg<'_, 'py>,
-        scope: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let py = scope.py();
         let client = PyString::new(py, &self.client_of(py, scope)?).into_any();
@@ -151,36 +154,51 @@ impl Gate {
         Ok(headers.into_iter().map(|(name, value)| (PyString::intern(py, name), value)).collect())
     }
 
-    /// Headers of a response, as ASGI has them, with those of its answers.
+    /// The start of a response, as ASGI has it, with the headers of its answers.
     ///
     /// These stand in place of its own of the same names, or are left out where it ``keeps`` its own: of two lines with
     /// one name a client reads neither.
-    #[pyo3(signature = (own, infos, status = 200, keeps = false, /))]
-    fn with_headers<'py>(
+    #[pyo3(signature = (message, infos, keeps = false, /))]
+    fn carrying<'py>(
         &self,
-        own: &Bound<'py, PyAny>,
+        message: &Bound<'py, PyAny>,
         infos: &Bound<'py, PyAny>,
-        status: u16,
         keeps: bool,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let py = message.py();
+        let carrying = if let Ok(message) = message.cast::<PyDict>() {
+            message.copy()?
+        } else {
+            let carrying = PyDict::new(py);
+            carrying.update(message.cast()?)?;
+            carrying
+        };
+        let name = intern!(py, "headers");
+        let status = message.get_item(intern!(py, "status"))?.extract()?;
         let mut headers = answers(infos, |answers| self.0.headers(answers, status))?;
-        let mut made = Vec::with_capacity(own.len().unwrap_or(0) + headers.len());
-        for pair in own.try_iter()? {
-            let pair = pair?;
-            let (name, _) = field(&pair)?;
-            let name = bytes(&name)?;
-            let ours = headers.iter().position(|(ours, _)| name.eq_ignore_ascii_case(ours.as_bytes()));
-            match ours {
-                Some(index) if keeps => drop(headers.remove(index)),
-                Some(_) => continue,
-                None => {}
+        let mut made = Vec::new();
+        if let Some(own) = carrying.get_item(name)? {
+            made.reserve(own.len().unwrap_or(0) + headers.len());
+            for field in own.try_iter()? {
+                let field = field?;
+                let parts = pair(&field)?;
+                let (name, _) = (parts.get_borrowed_item(0)?, parts.get_borrowed_item(1)?);
+                let name = bytes(&name)?;
+                let ours = headers.iter().position(|(ours, _)| name.eq_ignore_ascii_case(ours.as_bytes()));
+                match ours {
+                    Some(index) if keeps => drop(headers.remove(index)),
+                    Some(_) => continue,
+                    None => {}
+                }
+                drop(parts);
+                made.push(field);
             }
-            made.push(pair);
         }
         for header in &headers {
-            made.push(line(own.py(), header)?.into_any());
+            made.push(line(py, header)?.into_any());
         }
-        PyList::new(own.py(), made)
+        carrying.set_item(name, made)?;
+        Ok(carrying)
     }
 
     /// The response to a request that is denied, by all lines of its ``Accept``.
@@ -276,16 +294,11 @@ fn found<'py>(mapping: &Bound<'py, PyAny>, key: &Bound<'py, PyString>) -> PyResu
     Ok(value.filter(|value| !value.is_none()))
 }
 
-/// The name and the value of a header, as ASGI has them.
-fn field<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    Ok((item(pair, 0)?, item(pair, 1)?))
-}
-
-/// An item of a pair. Nearly all are tuples, whose items are read without a look for `__getitem__`.
-fn item<'py>(pair: &Bound<'py, PyAny>, index: usize) -> PyResult<Bound<'py, PyAny>> {
-    match pair.cast::<PyTuple>() {
-        Ok(pair) => pair.get_item(index),
-        Err(_) => pair.get_item(index),
+/// The name and the value of a header, as ASGI has them, or the host and the port of an address: nearly all are tuples.
+fn pair<'a, 'py>(of: &'a Bound<'py, PyAny>) -> PyResult<Cow<'a, Bound<'py, PyTuple>>> {
+    match of.cast::<PyTuple>() {
+        Ok(pair) => Ok(Cow::Borrowed(pair)),
+        Err(_) => PyTuple::new(of.py(), of.try_iter()?.collect::<PyResult<Vec<_>>>()?).map(Cow::Owned),
     }
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakSet
 
@@ -106,7 +105,8 @@ class RateLimitMiddleware:
             if guard is not None and (is_outermost or all(part.guard is not guard for part in record.parts())):
                 try:
                     if self._limits is not None:
-                        denied = record.limit_client(scope, self._limits).blocked
+                        record.limit_client(scope, self._limits)
+                        denied = record.only is None and record.decisions[-1].blocked
                     else:
                         denied = await self._denied(scope, record, guard)
                 except TidegateError as error:
@@ -115,7 +115,7 @@ class RateLimitMiddleware:
                 if denied:
                     await self._refuse(scope, receive, send, record)
                     return
-            carry = partial(record.carry, send) if is_outermost and kind == "http" else send
+            carry = record.carrier(send) if is_outermost and kind == "http" else send
             await self.app(scope, receive, carry)
             if is_outermost and record.waits:
                 await record.end(True)

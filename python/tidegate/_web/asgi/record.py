@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable
 from typing import Any
 
 from ..._errors import ConfigurationError
@@ -52,50 +52,56 @@ class Record(_Record):
             client, info = limits.ask_in_place(scope) if Store.stand_in is not None else limits.ask(scope)
         except ConfigurationError as error:
             raise unaddressed(error, scope) from error
-        if self.only is not None or self._decisions or info.blocked or limits.guard.charge_on is not None:
+        if self.only is not None or self._decisions or info.blocked or limits.settles:
             self.add(limits.decision(client, info))
         else:
             self.only, self._alone = info, (limits, client)
         return info
 
-    def carry(self, send: Send, message: Message) -> Awaitable[None]:
-        """Sends a message of the response: with the headers of all limits, and settled before its last byte.
+    def carrier(self, send: Send) -> Send:
+        """A ``send`` that adds the headers of all limits to a response, and settles before its last byte.
 
-        The record does not hold ``send``, because what that belongs to may hold the scope, and so the record.
+        The record does not hold ``send``, because what that belongs to may hold the scope, and so the record. It is a
+        function of its own because a ``partial`` of a method takes longer to make and to call.
         """
-        kind = message["type"]
-        if kind == "http.response.start":
-            status, headers = message["status"], message.get("headers", ())
-            if self.waits:
-                self.judge(status, Outcome(status, headers))
-            if self.only is not None:
-                message = {**message, "headers": self.gate.with_headers(headers, self.only, status)}
-            elif self.decisions:
-                message = {**message, "headers": self.with_fields(headers, status)}
-        elif self.waits and kind == "http.response.body" and not message.get("more_body", False):
-            return self._settled(send, message)
-        return send(message)
+
+        def carry(message: Message) -> Awaitable[None]:
+            kind = message["type"]
+            if kind == "http.response.start":
+                if self.waits:
+                    status = message["status"]
+                    self.judge(status, Outcome(status, message.get("headers", ())))
+                if self.only is not None:
+                    message = self.gate.carrying(message, self.only)
+                elif self.decisions:
+                    message = self.carrying(message)
+            elif self.waits and kind == "http.response.body" and not message.get("more_body", False):
+                return self._settled(send, message)
+            return send(message)
+
+        return carry
 
     async def _settled(self, send: Send, message: Message) -> None:
         """Sends the last message of a response: a client that has read it finds it settled."""
         await self.end(True)
         await send(message)
 
-    def with_fields(self, headers: Iterable[tuple[bytes, bytes]], status: int) -> list[tuple[bytes, bytes]]:
-        """The fields of a response and those of its limits. A response to a denied request may have them already."""
+    def carrying(self, message: Message) -> Message:
+        """The start of a response with the fields of its limits. That of a denied request may have them already."""
         blocked = self.decisions[-1].blocked
-        fields = self.gate.with_headers(headers, self.infos, status, blocked)
+        message = self.gate.carrying(message, self.infos, blocked)
         if blocked:
-            fields += [(name.lower().encode(), value.encode()) for name, value in self.lacking(Headers(fields), status)]
-        return fields
+            fields = message["headers"]
+            lacking = self.lacking(Headers(fields), message["status"])
+            fields += [(name.lower().encode(), value.encode()) for name, value in lacking]
+        return message
 
     async def answer(self, response: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the response that ``on_blocked`` has made to a denied request, with the fields of a refusal."""
 
         async def carry(message: Message) -> None:
             if message["type"].endswith("http.response.start"):
-                fields = self.with_fields(message.get("headers", ()), message["status"])
-                message = {**message, "headers": fields}
+                message = self.carrying(message)
             await send(message)
 
         await response(scope, receive, carry)

@@ -22,16 +22,20 @@ from .connection import HasScope, Scope
 class ClientLimits:
     """Limits of the client's address in memory: most limits by far, so what can be is done beforehand."""
 
-    __slots__ = ("ask", "gate", "guard", "place", "store")
+    __slots__ = ("ask", "gate", "guard", "place", "settles", "store")
 
     def __init__(self, gate: Gate, store: Store, guard: Guard[Any], place: str) -> None:
         self.gate = gate
         self.store = store
         self.guard = guard
         self.place = place
+        self.settles = guard.charge_on is not None
         limits = guard.definitions(place)
         together = limits[0] if len(limits) == 1 else limits
-        self.ask = partial(gate.limit_client, store.sync, together, guard.cost, guard.factor)
+        asked = {"cost": guard.cost, "factor": guard.factor}
+        # Each argument that need not be given takes part of a call's time.
+        given = {name: value for name, value in asked.items() if value != 1}
+        self.ask = partial(gate.limit_client, store.sync, together, **given)
         """Decides by a scope, which has the answer then; returns the client and the answer."""
 
     def ask_in_place(self, scope: Scope) -> tuple[str, LimitInfo]:
