@@ -233,11 +233,21 @@ export function ownKeys(of: object, field: string, key: string): string[] {
   }
 }
 
-/** The names of options; a promise, a map or a limiter in their place is refused, for it has none that are its own. */
-export function optionNames(given: object, field: string): string[] {
-  if (typeof given !== 'object' || given === null) throw wrongType('', field, 'must be an object with options', given)
-  const names = ownKeys(given, field, '')
-  if (isForeign(given, names)) throw wrongType('', field, 'must be an object with options', given)
+/**
+ * The names of options, of which these are `known`. A promise, a map or a limiter in their place is refused, for it has
+ * none that are its own; and so is an option that only its class has, a method or a getter, which would go unnoticed.
+ */
+export function optionNames(given: unknown, field: string, known: readonly string[], key = ''): string[] {
+  if (typeof given !== 'object' || given === null) throw wrongType(key, field, 'must be an object with options', given)
+  const names = ownKeys(given, field, key)
+  if (isPlain(given)) return names
+  for (const name of known) {
+    if (Object.hasOwn(given, name)) continue
+    const value = read(given, name, key)
+    if (value === undefined) continue
+    throw wrongType(key, name, 'must be a property of the object itself, not of its class', value)
+  }
+  if (isForeign(given, names)) throw wrongType(key, field, 'must be an object with options', given)
   return names
 }
 
@@ -263,7 +273,7 @@ export function knownOptions(
   field = 'options',
 ): Record<string, unknown> {
   const options: Record<string, unknown> = {}
-  for (const name of optionNames(given, field)) {
+  for (const name of optionNames(given, field, names)) {
     const value = read(given, name, '')
     if (!names.includes(name)) throw noOption('', name, what, names, value)
     // The URL in a variable that is not set would mean memory, where each process counts alone.
@@ -272,17 +282,5 @@ export function knownOptions(
     }
     if (value !== undefined) options[name] = value
   }
-  refuseInherited(given, names, '')
   return options
-}
-
-/** Refuses an option that the class of an object has, a method or a getter: to leave it out would go unnoticed. */
-export function refuseInherited(given: object, names: readonly string[], key: string): void {
-  if (isPlain(given)) return
-  for (const name of names) {
-    if (Object.hasOwn(given, name)) continue
-    const value = read(given, name, key)
-    if (value === undefined) continue
-    throw wrongType(key, name, 'must be a property of the object itself, not of its class', value)
-  }
 }

@@ -1,4 +1,4 @@
-import { isForeign, noOption, ownKeys, read, refuseInherited, wrongType } from '../errors.js'
+import { noOption, optionNames, read, wrongType } from '../errors.js'
 
 /** The context of limits that are functions. */
 export interface ContextOptions<C = unknown> {
@@ -146,12 +146,10 @@ export const DEFAULTS: Readonly<Read> = Object.freeze({
  */
 export function optionsFrom(given: unknown, takes: readonly Name[], key: string, beside: readonly string[] = []): Read {
   if (given === undefined) return DEFAULTS
-  if (typeof given !== 'object' || given === null) throw wrongType(key, 'options', 'must be an object', given)
   const options: Read = { ...DEFAULTS }
-  const names = ownKeys(given, 'options', key)
-  for (const name of names) {
+  for (const name of optionNames(given, 'options', takes, key)) {
     if (beside.includes(name)) continue
-    const value = read(given, name, key)
+    const value = read(given as object, name, key)
     if (!takes.includes(name as Name)) throw noOption(key, name, 'this call', takes, value)
     if (value === undefined || (value === null && name !== 'context')) continue
     if (name === 'signal') options.signal = abortSignal(value, key)
@@ -160,8 +158,6 @@ export function optionsFrom(given: unknown, takes: readonly Name[], key: string,
     else if (typeof value === 'number') options[name as Exclude<Name, 'signal' | 'costs' | 'context'>] = value
     else throw wrongType(key, name, 'must be a number', value)
   }
-  refuseInherited(given, takes, key)
-  if (isForeign(given, names)) throw wrongType(key, 'options', 'must be an object with options', given)
   return options
 }
 

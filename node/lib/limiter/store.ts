@@ -1,4 +1,4 @@
-import { answered, optionNames, read, refuseInherited, wrongType } from '../errors.js'
+import { answered, optionNames, read, wrongType } from '../errors.js'
 import { native } from '../native/native.js'
 import type { Store } from '../results/info.js'
 import { clockFrom } from '../time/clock.js'
@@ -54,8 +54,8 @@ export function storeOf(given: readonly unknown[]): OpenedStore {
 function fieldsOf(given: unknown, what = 'options', prefix = ''): Map<string, unknown> {
   const fields = new Map<string, unknown>()
   if (given === undefined || given === null) return fields
-  if (typeof given !== 'object') throw wrongType('', what, 'must be an object', given)
-  for (const name of optionNames(given, what)) {
+  const inner = OPTION_NAMES.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
+  for (const name of optionNames(given, what, prefix === '' ? [...inner, 'url', 'clock', 'tls'] : inner)) {
     const value = read(given, name, '')
     if (name === 'tls' && prefix === '') {
       for (const [inner, pem] of fieldsOf(value, 'tls', 'tls.')) fields.set(inner, pem)
@@ -64,7 +64,5 @@ function fieldsOf(given: unknown, what = 'options', prefix = ''): Map<string, un
       fields.set(prefix + name, isPem ? Buffer.from(value).toString('latin1') : value)
     }
   }
-  const inner = OPTION_NAMES.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
-  refuseInherited(given, prefix === '' ? [...inner, 'url', 'clock', 'tls'] : inner, '')
   return fields
 }
