@@ -88,3 +88,37 @@ impl Algorithm for Grouped<'_> {
         self.0.window_ms
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::{EXACT, LONGEST, millis_up};
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 5000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// For any state that a call may find, and as many units as a decision may ask for.
+        #[test]
+        fn waits_are_those_of_wide_arithmetic(
+            quota in 1_u64..(1 << 52), cost in 0_u64..(1 << 52), level in 0_u64..(1 << 52), bits in 0_u32..52,
+            tick in 1..=LONGEST, since in 0..EXACT, elapsed in 0..EXACT,
+        ) {
+            let rule = LevelRule::new(quota >> bits, tick, 1);
+            let (level, cost, now) = ((level >> bits).min(rule.most), cost.min(rule.quota), since / 2 + elapsed / 2);
+            let (state, grouped) = (Level { level, since }, Grouped(&rule));
+            let units = (u128::from(level) + u128::from(cost)).saturating_sub(rule.quota.into());
+            let until = |units: u128| match units {
+                0 => 0,
+                _ => (u128::from(since) + units * u128::from(tick)).saturating_sub(now.into()),
+            };
+            prop_assert_eq!(grouped.fits(&state, now, cost), units == 0);
+            prop_assert_eq!(u128::from(grouped.until(&state, now, cost)), until(units));
+            prop_assert_eq!(u128::from(grouped.full(&state, now)), until(level.into()));
+            let remaining = grouped.remaining(&state, now);
+            let next = u128::from(level + remaining + 1).saturating_sub(rule.quota.into());
+            prop_assert_eq!(u128::from(grouped.next(&state, now, remaining)), if remaining < rule.quota { until(next) } else { 0 });
+            prop_assert_eq!(u128::from(millis_up(grouped.full(&state, now))), until(level.into()).div_ceil(1000));
+        }
+    }
+}

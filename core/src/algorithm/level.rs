@@ -368,8 +368,6 @@ impl Figures for LevelRule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Grouped;
-    use crate::time::LONGEST;
     use proptest::prelude::*;
 
     proptest! {
@@ -385,29 +383,6 @@ mod tests {
             prop_assert_eq!(u128::from(rule.drained(units)), wide(units, drain, ticks).min(u64::MAX.into()));
             let time = (u128::from(units) * u128::from(ticks)).div_ceil(u128::from(drain));
             prop_assert_eq!(u128::from(rule.time(units)), time.min(u64::MAX.into()));
-        }
-
-        /// For any state that a call may find, and as many units as a decision may ask for.
-        #[test]
-        fn waits_are_those_of_wide_arithmetic(
-            quota in 1_u64..(1 << 52), cost in 0_u64..(1 << 52), level in 0_u64..(1 << 52), bits in 0_u32..52,
-            tick in 1..=LONGEST, since in 0..EXACT, elapsed in 0..EXACT,
-        ) {
-            let rule = LevelRule::new(quota >> bits, tick, 1);
-            let (level, cost, now) = ((level >> bits).min(rule.most), cost.min(rule.quota), since / 2 + elapsed / 2);
-            let (state, grouped) = (Level { level, since }, Grouped(&rule));
-            let units = (u128::from(level) + u128::from(cost)).saturating_sub(rule.quota.into());
-            let until = |units: u128| match units {
-                0 => 0,
-                _ => (u128::from(since) + units * u128::from(tick)).saturating_sub(now.into()),
-            };
-            prop_assert_eq!(grouped.fits(&state, now, cost), units == 0);
-            prop_assert_eq!(u128::from(grouped.until(&state, now, cost)), until(units));
-            prop_assert_eq!(u128::from(grouped.full(&state, now)), until(level.into()));
-            let remaining = grouped.remaining(&state, now);
-            let next = u128::from(level + remaining + 1).saturating_sub(rule.quota.into());
-            prop_assert_eq!(u128::from(grouped.next(&state, now, remaining)), if remaining < rule.quota { until(next) } else { 0 });
-            prop_assert_eq!(u128::from(millis_up(grouped.full(&state, now))), until(level.into()).div_ceil(1000));
         }
     }
 }

@@ -13,6 +13,8 @@ use crate::explain::words::{number, time};
 use crate::info::UNLIMITED;
 use crate::limit::Value;
 use crate::limiter::Limiter;
+#[cfg(all(feature = "shm", target_os = "linux"))]
+use crate::store::shared::Address;
 
 #[derive(Args)]
 pub(super) struct Store {
@@ -69,9 +71,24 @@ impl Store {
 }
 
 impl Entries {
+    /// A limiter of the store that the application uses: to look into a table of processes makes none, which would have
+    /// nothing in it.
+    fn open(&self) -> Result<Limiter, Failure> {
+        #[cfg(all(feature = "shm", target_os = "linux"))]
+        if self.store.url.starts_with("shm://")
+            && let Ok(address) = Address::parse(&self.store.url)
+            && let Some(path) = address.missing()
+        {
+            let path = path.display();
+            let problem = format!("no process of this user has opened it: there is no {path}");
+            return Err(Failure::of(&self.store.url, problem));
+        }
+        self.store.open()
+    }
+
     /// Decides all limits in one call; how many there are.
     fn decide(&self, call: Call) -> Result<usize, Failure> {
-        let (limits, limiter) = (Keyed::read(&self.limits)?, self.store.open()?);
+        let (limits, limiter) = (Keyed::read(&self.limits)?, self.open()?);
         let checks: Vec<_> = limits.iter().flat_map(|limits| limits.checks(&self.actor)).collect();
         limiter.decide_sync(&checks, call).map_err(told)?;
         Ok(checks.len())
@@ -101,7 +118,7 @@ pub(super) fn ping(store: &Store, output: &mut Output) -> Done {
 
 /// Shows what an actor has left in every limit, and charges nothing.
 pub(super) fn inspect(entries: &Entries, output: &mut Output) -> Done {
-    let (limits, limiter) = (Keyed::read(&entries.limits)?, entries.store.open()?);
+    let (limits, limiter) = (Keyed::read(&entries.limits)?, entries.open()?);
     let mut rows = vec![["limit", "left", "of", "next call", "next unit in", "empty in"].map(str::to_owned).to_vec()];
     for check in limits.iter().flat_map(|limits| limits.checks(&entries.actor)) {
         let info = limiter.decide_sync(&[check], Call::Peek).map_err(told)?;

@@ -42,6 +42,30 @@ fn an_actors_entries_are_shown_and_emptied() {
 }
 
 #[test]
+fn a_table_that_no_process_has_opened_is_not_made() {
+    let table = super::written("unopened");
+    let _ = std::fs::remove_file(&table);
+    let url = format!("shm://{table}");
+    let limits = ["--limits", r#"{"key":"api","type":"bucket","size":10,"dripRate":1000,"blockFor":1000}"#];
+    let call = |verb: &[&str]| tidegate(&[verb, &[url.as_str(), "ip:192.0.2.1"], &limits[..]].concat());
+    for verb in [&["inspect"][..], &["reset"], &["block", "--open"]] {
+        let ended = call(verb);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{verb:?}");
+        assert!(
+            ended.err.contains("no process of this user has opened it") && ended.err.contains(&table),
+            "{}",
+            ended.err
+        );
+        assert!(!std::path::Path::new(&table).exists());
+    }
+    let limiter = Limiter::open(&url, []).unwrap();
+    limiter.limit_sync(&Limit::from_json(limits[1]).unwrap(), "ip:192.0.2.1").unwrap();
+    let shown = call(&["inspect"]);
+    assert_eq!(shown.err, "");
+    assert!(shown.out.lines().nth(1).is_some_and(|row| row.split_whitespace().nth(1) == Some("9")), "{}", shown.out);
+}
+
+#[test]
 fn the_overrides_of_an_actor_are_those_of_the_application() {
     let server = Server::start();
     let url = server.url();

@@ -87,6 +87,11 @@ impl Address {
         Ok(Self { path, entries })
     }
 
+    /// The path of the table, where there is none.
+    pub(crate) fn missing(&self) -> Option<&Path> {
+        Some(self.path.as_path()).filter(|path| !path.exists())
+    }
+
     /// Opens the table, which may be new.
     pub(crate) fn open(&self) -> Result<Arc<Table>, OpenError> {
         let table = self.find_or_map().map_err(|why| OpenError { path: self.path.clone(), why })?;
