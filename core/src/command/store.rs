@@ -52,8 +52,22 @@ pub(super) struct Closed {
 }
 
 impl Store {
-    /// A limiter whose answers are the store's own, or none.
+    /// A limiter of the store that the application uses: to look into a table of processes makes none, in which there
+    /// would be nothing.
     pub(super) fn open(&self) -> Result<Limiter, Failure> {
+        #[cfg(all(feature = "shm", target_os = "linux"))]
+        if self.url.starts_with("shm://")
+            && let Ok(address) = Address::parse(&self.url)
+            && let Some(path) = address.missing()
+        {
+            let problem = format!("no process of this user has opened it: there is no {}", path.display());
+            return Err(Failure::of(&self.url, problem));
+        }
+        self.open_or_make()
+    }
+
+    /// A limiter whose answers are the store's own, or none.
+    fn open_or_make(&self) -> Result<Limiter, Failure> {
         let options = [
             ("namespace", Value::Text(self.namespace.clone())),
             ("timeout", Value::Number(self.timeout)),
@@ -71,24 +85,9 @@ impl Store {
 }
 
 impl Entries {
-    /// A limiter of the store that the application uses: to look into a table of processes makes none, which would have
-    /// nothing in it.
-    fn open(&self) -> Result<Limiter, Failure> {
-        #[cfg(all(feature = "shm", target_os = "linux"))]
-        if self.store.url.starts_with("shm://")
-            && let Ok(address) = Address::parse(&self.store.url)
-            && let Some(path) = address.missing()
-        {
-            let path = path.display();
-            let problem = format!("no process of this user has opened it: there is no {path}");
-            return Err(Failure::of(&self.store.url, problem));
-        }
-        self.store.open()
-    }
-
     /// Decides all limits in one call; how many there are.
     fn decide(&self, call: Call) -> Result<usize, Failure> {
-        let (limits, limiter) = (Keyed::read(&self.limits)?, self.open()?);
+        let (limits, limiter) = (Keyed::read(&self.limits)?, self.store.open()?);
         let checks: Vec<_> = limits.iter().flat_map(|limits| limits.checks(&self.actor)).collect();
         limiter.decide_sync(&checks, call).map_err(told)?;
         Ok(checks.len())
@@ -105,7 +104,7 @@ pub(super) fn told(error: impl std::fmt::Display) -> Failure {
 
 /// Asks whether the store decides calls.
 pub(super) fn ping(store: &Store, output: &mut Output) -> Done {
-    let limiter = store.open()?;
+    let limiter = store.open_or_make()?;
     let health = limiter.ping_sync().map_err(told)?;
     for warning in &health.warnings {
         output.print(&format!("{}: {warning}", limiter.url()))?;
@@ -118,7 +117,7 @@ pub(super) fn ping(store: &Store, output: &mut Output) -> Done {
 
 /// Shows what an actor has left in every limit, and charges nothing.
 pub(super) fn inspect(entries: &Entries, output: &mut Output) -> Done {
-    let (limits, limiter) = (Keyed::read(&entries.limits)?, entries.open()?);
+    let (limits, limiter) = (Keyed::read(&entries.limits)?, entries.store.open()?);
     let mut rows = vec![["limit", "left", "of", "next call", "next unit in", "empty in"].map(str::to_owned).to_vec()];
     for check in limits.iter().flat_map(|limits| limits.checks(&entries.actor)) {
         let info = limiter.decide_sync(&[check], Call::Peek).map_err(told)?;

@@ -48,9 +48,13 @@ fn a_table_that_no_process_has_opened_is_not_made() {
     let url = format!("shm://{table}");
     let limits = ["--limits", r#"{"key":"api","type":"bucket","size":10,"dripRate":1000,"blockFor":1000}"#];
     let call = |verb: &[&str]| tidegate(&[verb, &[url.as_str(), "ip:192.0.2.1"], &limits[..]].concat());
-    for verb in [&["inspect"][..], &["reset"], &["block", "--open"]] {
-        let ended = call(verb);
-        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{verb:?}");
+    for (verb, ended) in [
+        ("inspect", call(&["inspect"])),
+        ("reset", call(&["reset"])),
+        ("block", call(&["block", "--open"])),
+        ("top", tidegate(&[&["top", url.as_str()], &limits[..]].concat())),
+    ] {
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{verb}");
         assert!(
             ended.err.contains("no process of this user has opened it") && ended.err.contains(&table),
             "{}",
@@ -160,6 +164,7 @@ fn a_store_without_names_points_to_the_application() {
     // That of an earlier run may be one of another build.
     let _ = std::fs::remove_file(&table);
     let url = format!("shm://{table}");
+    drop(Limiter::open(&url, []).unwrap());
     for (url, problem) in
         [(url.as_str(), "limiter.top()"), ("memory://", "limiter.top()"), ("redis://127.0.0.1:1", "127.0.0.1:1")]
     {
