@@ -181,16 +181,17 @@ impl Gate {
             made.reserve(own.len().unwrap_or(0) + headers.len());
             for field in own.try_iter()? {
                 let field = field?;
-                let parts = pair(&field)?;
-                let (name, _) = (parts.get_borrowed_item(0)?, parts.get_borrowed_item(1)?);
-                let name = bytes(&name)?;
-                let ours = headers.iter().position(|(ours, _)| name.eq_ignore_ascii_case(ours.as_bytes()));
+                let ours = {
+                    let parts = pair(&field)?;
+                    let (name, _) = (parts.get_borrowed_item(0)?, parts.get_borrowed_item(1)?);
+                    let name = bytes(&name)?;
+                    headers.iter().position(|(ours, _)| name.eq_ignore_ascii_case(ours.as_bytes()))
+                };
                 match ours {
                     Some(index) if keeps => drop(headers.remove(index)),
                     Some(_) => continue,
                     None => {}
                 }
-                drop(parts);
                 made.push(field);
             }
         }

@@ -87,9 +87,9 @@ impl Address {
         Ok(Self { path, entries })
     }
 
-    /// The path of the table, where there is none.
+    /// The path of the table, where there is none; what else keeps it from being opened, [`open`](Self::open) tells.
     pub(crate) fn missing(&self) -> Option<&Path> {
-        Some(self.path.as_path()).filter(|path| !path.exists())
+        Some(self.path.as_path()).filter(|path| matches!(path.try_exists(), Ok(false)))
     }
 
     /// Opens the table, which may be new.
