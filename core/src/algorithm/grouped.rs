@@ -113,6 +113,7 @@ mod tests {
                 _ => (u128::from(since) + units * u128::from(tick)).saturating_sub(now.into()),
             };
             prop_assert_eq!(grouped.fits(&state, now, cost), units == 0);
+            prop_assert_eq!(rule.fits(&state, now, cost), units == 0);
             prop_assert_eq!(u128::from(grouped.until(&state, now, cost)), until(units));
             prop_assert_eq!(u128::from(grouped.full(&state, now)), until(level.into()));
             let remaining = grouped.remaining(&state, now);

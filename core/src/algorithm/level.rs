@@ -294,7 +294,7 @@ impl Algorithm for LevelRule {
 
     #[inline(always)]
     fn fits(&self, state: &Level, now: Micros, cost: u64) -> bool {
-        self.left(state, now).saturating_add(cost) <= self.quota
+        self.left(state, now).wrapping_add(cost) <= self.quota
     }
 
     fn bears(&self, state: &Level, _now: Micros, cost: u64) -> bool {

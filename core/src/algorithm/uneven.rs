@@ -43,7 +43,7 @@ impl Uneven<'_> {
         if units == 0 {
             return 0;
         }
-        state.level.since.saturating_add(self.0.time_in_ticks(units)).saturating_sub(now)
+        state.level.since.wrapping_add(self.0.time_in_ticks(units)).saturating_sub(now)
     }
 
     /// [`advance`](Algorithm::advance) of a state that may be a group behind, or from the future.
@@ -106,12 +106,12 @@ impl Algorithm for Uneven<'_> {
 
     #[inline(always)]
     fn until(&self, state: &Within, now: Micros, cost: u64) -> Micros {
-        self.until_left(state, now, state.level.level.saturating_add(cost).saturating_sub(self.0.quota))
+        self.until_left(state, now, state.level.level.wrapping_add(cost).saturating_sub(self.0.quota))
     }
 
     #[inline(always)]
     fn fits(&self, state: &Within, _now: Micros, cost: u64) -> bool {
-        state.left().saturating_add(cost) <= self.0.quota
+        state.left().wrapping_add(cost) <= self.0.quota
     }
 
     fn bears(&self, state: &Within, now: Micros, cost: u64) -> bool {
