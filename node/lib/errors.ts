@@ -247,7 +247,7 @@ export function optionNames(given: unknown, field: string, known: readonly strin
     if (value === undefined) continue
     throw wrongType(key, name, 'must be a property of the object itself, not of its class', value)
   }
-  if (isForeign(given, names)) throw wrongType(key, field, 'must be an object with options', given)
+  if (names.length === 0) throw wrongType(key, field, 'must be an object with options', given)
   return names
 }
 

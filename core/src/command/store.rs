@@ -56,10 +56,7 @@ impl Store {
     /// would be nothing.
     pub(super) fn open(&self) -> Result<Limiter, Failure> {
         #[cfg(all(feature = "shm", target_os = "linux"))]
-        if self.url.starts_with("shm://")
-            && let Ok(address) = Address::parse(&self.url)
-            && let Some(path) = address.missing()
-        {
+        if let Some(path) = Address::missing(&self.url) {
             let problem = format!("no process of this user has opened it: there is no {}", path.display());
             return Err(Failure::of(&self.url, problem));
         }

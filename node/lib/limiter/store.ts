@@ -54,8 +54,8 @@ export function storeOf(given: readonly unknown[]): OpenedStore {
 function fieldsOf(given: unknown, what = 'options', prefix = ''): Map<string, unknown> {
   const fields = new Map<string, unknown>()
   if (given === undefined || given === null) return fields
-  const inner = OPTION_NAMES.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
-  for (const name of optionNames(given, what, prefix === '' ? [...inner, 'url', 'clock', 'tls'] : inner)) {
+  const own = OPTION_NAMES.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
+  for (const name of optionNames(given, what, prefix === '' ? [...own, 'url', 'clock', 'tls'] : own)) {
     const value = read(given, name, '')
     if (name === 'tls' && prefix === '') {
       for (const [inner, pem] of fieldsOf(value, 'tls', 'tls.')) fields.set(inner, pem)

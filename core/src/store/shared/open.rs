@@ -87,9 +87,11 @@ impl Address {
         Ok(Self { path, entries })
     }
 
-    /// The path of the table, where there is none; what else keeps it from being opened, [`open`](Self::open) tells.
-    pub(crate) fn missing(&self) -> Option<&Path> {
-        Some(self.path.as_path()).filter(|path| matches!(path.try_exists(), Ok(false)))
+    /// The path of the table that a URL names, where there is none. What else keeps it from being opened,
+    /// [`open`](Self::open) tells.
+    pub(crate) fn missing(url: &str) -> Option<PathBuf> {
+        let Self { path, .. } = url.starts_with(SCHEME).then(|| Self::parse(url).ok())??;
+        matches!(path.try_exists(), Ok(false)).then_some(path)
     }
 
     /// Opens the table, which may be new.

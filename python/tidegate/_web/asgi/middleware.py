@@ -105,8 +105,9 @@ class RateLimitMiddleware:
             if guard is not None and (is_outermost or all(part.guard is not guard for part in record.parts())):
                 try:
                     if self._limits is not None:
-                        record.limit_client(scope, self._limits)
-                        denied = record.only is None and record.decisions[-1].blocked
+                        info = record.limit_client(scope, self._limits)
+                        # Of one that admits, the record knows: to ask the answer takes longer.
+                        denied = record.only is None and info.blocked
                     else:
                         denied = await self._denied(scope, record, guard)
                 except TidegateError as error:

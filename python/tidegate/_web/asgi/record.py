@@ -52,7 +52,7 @@ class Record(_Record):
             client, info = limits.ask_in_place(scope) if Store.stand_in is not None else limits.ask(scope)
         except ConfigurationError as error:
             raise unaddressed(error, scope) from error
-        if self.only is not None or self._decisions or info.blocked or limits.settles:
+        if self.only is not None or self._decisions or info.blocked or limits.guard.charge_on is not None:
             self.add(limits.decision(client, info))
         else:
             self.only, self._alone = info, (limits, client)
@@ -61,8 +61,8 @@ class Record(_Record):
     def carrier(self, send: Send) -> Send:
         """A ``send`` that adds the headers of all limits to a response, and settles before its last byte.
 
-        The record does not hold ``send``, because what that belongs to may hold the scope, and so the record. It is a
-        function of its own because a ``partial`` of a method takes longer to make and to call.
+        The record does not hold ``send``, because what that belongs to may hold the scope, and so the record. A
+        ``partial`` of a method would take longer to make and to call.
         """
 
         def carry(message: Message) -> Awaitable[None]:

@@ -22,14 +22,13 @@ from .connection import HasScope, Scope
 class ClientLimits:
     """Limits of the client's address in memory: most limits by far, so what can be is done beforehand."""
 
-    __slots__ = ("ask", "gate", "guard", "place", "settles", "store")
+    __slots__ = ("ask", "gate", "guard", "place", "store")
 
     def __init__(self, gate: Gate, store: Store, guard: Guard[Any], place: str) -> None:
         self.gate = gate
         self.store = store
         self.guard = guard
         self.place = place
-        self.settles = guard.charge_on is not None
         limits = guard.definitions(place)
         together = limits[0] if len(limits) == 1 else limits
         asked = {"cost": guard.cost, "factor": guard.factor}
